@@ -1,0 +1,1 @@
+//! The wire: CRD types, schemas, defaults, CEL rules, label and taint constants.

@@ -1,0 +1,195 @@
+//! Why a pod was not placed, in words an operator would use.
+
+use std::fmt;
+
+use crate::{Name, ResourceName, Taint, requirement::Incompatible, resources::render_amount};
+
+/// One reason why a pod is left over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The pod was set aside when it was read.
+    Ignored(Name),
+    /// There is no pool to buy from.
+    NoPools,
+    /// A pool cannot hold it.
+    Pool(PoolRefusal),
+    /// Nodes that exist cannot hold it either.
+    Nodes {
+        /// How many nodes were looked at.
+        n_nodes: usize,
+        /// What rules out most of them.
+        ruling: Ruling,
+    },
+}
+
+/// Why one pool cannot hold a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolRefusal {
+    /// The pool.
+    pub pool: Name,
+    /// What rules it out.
+    pub ruling: Ruling,
+}
+
+/// The binding constraint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    /// The pool is closed.
+    Closed(Name),
+    /// A taint that the pod does not tolerate.
+    Taint(Taint),
+    /// Node selection and the pool's labels exclude each other.
+    Labels(Incompatible),
+    /// No type and offering satisfies all node selection together.
+    NoOffering {
+        /// What the pod asks.
+        asks: String,
+        /// How many types the pool has.
+        n_types: usize,
+    },
+    /// All offerings that would do are sold out.
+    SoldOut,
+    /// No type is large enough.
+    TooLarge {
+        /// The resource that is short on the best type.
+        resource: ResourceName,
+        /// What is needed, daemons included.
+        needed: u64,
+        /// The most that a matching type has.
+        most: u64,
+    },
+    /// The pool's limit is used up.
+    Limit {
+        /// The limited resource.
+        resource: ResourceName,
+        /// The limit.
+        limit: u64,
+        /// What is left of it.
+        left: u64,
+    },
+    /// A host port is taken by a daemon on every type.
+    Port(u16),
+    /// Too few distinct values for a `minValues` requirement.
+    MinValues {
+        /// The key.
+        key: Name,
+        /// How many are needed.
+        needed: u32,
+        /// How many there are.
+        found: u32,
+    },
+    /// A spread constraint leaves no domain.
+    Spread {
+        /// The topology key.
+        key: Name,
+        /// The allowed difference.
+        max_skew: u32,
+    },
+    /// No domain has a pod that a required affinity term asks for.
+    Affinity {
+        /// The topology key.
+        key: Name,
+    },
+    /// Every domain has a pod that excludes this one, or that this one excludes.
+    AntiAffinity {
+        /// The topology key.
+        key: Name,
+    },
+    /// Volumes are elsewhere.
+    Volumes,
+    /// The node is closed or full, for existing nodes.
+    Full,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ignored(why) => f.write_str(why),
+            Self::NoPools => f.write_str("there is no NodePool to buy a node from"),
+            Self::Pool(refusal) => write!(f, "pool {:?} {}", refusal.pool, refusal.ruling),
+            Self::Nodes { n_nodes, ruling } => {
+                write!(
+                    f,
+                    "none of {n_nodes} existing nodes will do: a node {ruling}"
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Ruling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed(why) => write!(f, "is not in use: {why}"),
+            Self::Taint(taint) => write!(f, "has taint {taint}, which the pod does not tolerate"),
+            Self::Labels(Incompatible::Undefined { key, hint }) => {
+                write!(f, "does not define label {key:?}, which the pod selects")?;
+                hint.as_ref()
+                    .map_or(Ok(()), |hint| write!(f, " (did you mean {hint:?}?)"))
+            }
+            Self::Labels(Incompatible::Disjoint { existing, incoming }) => {
+                write!(f, "allows only {existing}; the pod asks for {incoming}")
+            }
+            Self::NoOffering { asks, n_types } => {
+                write!(
+                    f,
+                    "has no offering among {n_types} types that satisfies {asks}"
+                )
+            }
+            Self::SoldOut => f.write_str("has offerings that would do, but all are sold out"),
+            Self::TooLarge {
+                resource,
+                needed,
+                most,
+            } => {
+                let (needed, most) = (
+                    render_amount(resource, *needed),
+                    render_amount(resource, *most),
+                );
+                write!(
+                    f,
+                    "has no type large enough: the pod and daemons need {needed} of {resource}, \
+                     the largest matching type has {most}"
+                )
+            }
+            Self::Limit {
+                resource,
+                limit,
+                left,
+            } => {
+                let (limit, left) = (
+                    render_amount(resource, *limit),
+                    render_amount(resource, *left),
+                );
+                write!(f, "is limited to {limit} of {resource} and has {left} left")
+            }
+            Self::Port(port) => write!(f, "has host port {port} taken on every type"),
+            Self::MinValues { key, needed, found } => {
+                write!(
+                    f,
+                    "needs {needed} different values of {key} and finds {found}"
+                )
+            }
+            Self::Spread { key, max_skew } => {
+                write!(
+                    f,
+                    "has no {key} left that keeps the spread within a skew of {max_skew}"
+                )
+            }
+            Self::Affinity { key } => {
+                write!(
+                    f,
+                    "has no {key} with a pod that the required affinity asks for"
+                )
+            }
+            Self::AntiAffinity { key } => {
+                write!(
+                    f,
+                    "has no {key} free of pods that anti-affinity keeps apart"
+                )
+            }
+            Self::Volumes => f.write_str("cannot reach the pod's volumes"),
+            Self::Full => f.write_str("has no room"),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! solve(&Problem) -> Plan: place pods, shape new nodes, bound the price.

@@ -1,0 +1,1 @@
+//! Parse wire objects into the model and build snapshots.

@@ -1,0 +1,1 @@
+//! Builders and seeded generators for tests and benches.

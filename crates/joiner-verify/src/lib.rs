@@ -1,0 +1,1 @@
+//! Independent checker: a plan against the rules, sharing no algorithm with the solver.

@@ -1,0 +1,3 @@
+//! The binary: flags, settings, wiring, exit codes.
+
+fn main() {}
