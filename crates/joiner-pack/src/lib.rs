@@ -13,15 +13,20 @@
 //! *Refuses to.* Know what an item or a dimension means, read clocks, log, or touch the outside.
 
 mod bound;
+mod branch;
+mod columns;
 mod dual;
 mod ffd;
 mod fill;
 mod greedy;
+mod knapsack;
 mod load;
 mod merge;
 mod model;
 mod plan;
 mod problem;
+mod round;
+mod simplex;
 mod solve;
 
 pub use bound::bound;

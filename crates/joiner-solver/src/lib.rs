@@ -1,1 +1,31 @@
-//! solve(&Problem) -> Plan: place pods, shape new nodes, bound the price.
+//! `solve(&Problem) -> Plan`: place pods, shape new nodes, bound the price.
+//!
+//! The line a problem takes, one module per question:
+//!
+//! 1. [`ground`]: which concrete nodes could be bought (pool, type, offering), and what room has each?
+//! 2. [`select`]: which of them, and which existing nodes, does a pod's node selection allow?
+//! 3. [`wish`]: what counts as a rule for a pod now, and what is given up next?
+//! 4. [`classes`]: which pods are alike, and which topology rules bind or count them?
+//! 5. [`cells`]: how many pods of a class go to which zone, capacity type or other domain?
+//! 6. [`rows`]: the packing problem that is left, for `joiner-pack`.
+//! 7. [`rounds`]: pools by weight and limit, preferences given up where nothing else helps.
+//! 8. [`finish`]: nodes with their ranked alternatives.
+//! 9. [`floor`]: the lower bound on the price.
+//! 10. [`refuse`]: why a pod was left over.
+//!
+//! Everything is a pure function of its arguments; work is bounded by steps, ties go by index.
+
+mod bundles;
+mod cells;
+mod classes;
+mod finish;
+mod floor;
+mod ground;
+mod refuse;
+mod rounds;
+mod rows;
+mod select;
+mod wish;
+
+pub use refuse::{Funnel, FunnelStep, explain};
+pub use rounds::solve;

@@ -1,3 +1,84 @@
 //! The binary: flags, settings, wiring, exit codes.
 
-fn main() {}
+mod catalog_cmd;
+mod plan_cmd;
+mod plan_json;
+mod sources;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A Kubernetes autoscaler: the right nodes just in time, with a price and a proof on every plan.
+#[derive(Parser)]
+#[command(name = "joiner", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Say which nodes to buy for pending pods, where each pod goes, and what it costs.
+    Plan(plan_cmd::PlanArgs),
+    /// List and filter instance types, with prices and what pods can really use.
+    Catalog(Box<catalog_cmd::CatalogArgs>),
+}
+
+/// What a command came to; scripts read it as the exit code.
+enum Outcome {
+    /// Done.
+    Done,
+    /// Done, but some pods found no place.
+    PodsLeftOver,
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let failed = error.use_stderr();
+            let _ = error.print();
+            return if failed {
+                ExitCode::from(1)
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    match run(&cli) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::PodsLeftOver) => ExitCode::from(2),
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
+            let _ = writeln!(std::io::stderr(), "joiner: {}", chain.join(": "));
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<Outcome> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let outcome = match &cli.command {
+        Command::Plan(args) => plan_cmd::run(args, &mut out)?,
+        Command::Catalog(args) => {
+            catalog_cmd::run(args, &mut out)?;
+            Outcome::Done
+        }
+    };
+    out.flush()?;
+    Ok(outcome)
+}
+
+/// True when whoever read our output has had enough of it.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kind = error
+        .downcast_ref::<std::io::Error>()
+        .map(std::io::Error::kind);
+    kind == Some(std::io::ErrorKind::BrokenPipe)
+}

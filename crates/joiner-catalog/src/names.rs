@@ -1,0 +1,34 @@
+//! Shares equal texts while a catalog is built, so that thousands of labels cost few allocations.
+
+use joiner_model::Name;
+use rustc_hash::FxHashMap;
+
+/// Texts handed out so far.
+#[derive(Default)]
+pub(crate) struct Names {
+    texts: FxHashMap<&'static str, Name>,
+    numbers: FxHashMap<u64, Name>,
+}
+
+impl Names {
+    /// The shared form of a text.
+    pub(crate) fn text(&mut self, text: &'static str) -> Name {
+        self.texts
+            .entry(text)
+            .or_insert_with(|| text.into())
+            .clone()
+    }
+
+    /// The shared form of a number in decimal.
+    pub(crate) fn number(&mut self, number: u64) -> Name {
+        self.numbers
+            .entry(number)
+            .or_insert_with(|| number.to_string().into())
+            .clone()
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn flag(&mut self, flag: bool) -> Name {
+        self.text(if flag { "true" } else { "false" })
+    }
+}

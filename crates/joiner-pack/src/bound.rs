@@ -1,0 +1,178 @@
+//! A price that no legal packing of everything can undercut.
+//!
+//! For item values `u`, let `ρ >= 1` be such that no filling of any kind is worth more than `ρ`
+//! times its price. Then a packing that places everything costs at least the value of all items
+//! less the most that the bins can absorb, divided by `ρ`: sum over its nodes. Values come from
+//! dual prices or from column generation and may be anything; `ρ` is proven in integers, by
+//! resource prices where they suffice and by branch and bound where only whole fillings will do.
+//! Budgets, fillers and tokens are ignored, which can only lower the bound.
+
+use crate::branch::{Fixed, search};
+use crate::columns::Columns;
+use crate::dual::{Duals, duals};
+use crate::fill::Steps;
+use crate::knapsack::relax;
+use crate::model::Model;
+use crate::problem::{Problem, Settings};
+
+/// A true lower bound, in nano-dollars per hour, on the price of any legal packing that places
+/// all items of all rows that fit somewhere.
+///
+/// `values_hint` is worth giving where a packing was made before: [`Packing::values`]
+/// (crate::Packing::values) saves most of the work. Any values are safe.
+#[must_use]
+pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings) -> u64 {
+    let model = Model::new(problem);
+    if model.n_kinds == 0 {
+        return 0;
+    }
+    let mut steps = Steps::new(settings.steps_max);
+    let few = model.n_classes + model.n_bins <= settings.columns_rows_max;
+    let mut best = 0;
+    if few {
+        let hint = values_hint.filter(|hint| hint.len() == problem.rows.len());
+        let values = match hint {
+            Some(hint) => model.rows.iter().map(|rows| hint[rows[0].0 as usize]).collect(),
+            None => true_values(&model, &mut steps),
+        };
+        let (low, ratio) = certified(&model, &values, None, &mut steps);
+        best = low;
+        if hint.is_some() && ratio <= 1_003_000 {
+            return best;
+        }
+    }
+    let plain: Vec<f64> = model.price[..model.n_kinds].iter().map(|&p| p as f64).collect();
+    let duals = duals(&model, &plain, 10);
+    best.max(certified(&model, &duals.values, Some(&duals), &mut steps).0)
+}
+
+/// Values per class from column generation.
+fn true_values(model: &Model, steps: &mut Steps) -> Vec<f64> {
+    let plain: Vec<f64> = model.price[..model.n_kinds].iter().map(|&p| p as f64).collect();
+    let mut columns = Columns::new(model, &plain, &model.count, &vec![false; model.n_bins]);
+    columns.run(60, steps);
+    columns.values()
+}
+
+/// Millionths: the denominator of `ρ`.
+const ONE: u128 = 1_000_000;
+/// How `ρ` is raised while branch and bound cannot prove it.
+const RATIOS: [u128; 14] = [
+    1_000_002, 1_000_200, 1_000_500, 1_001_000, 1_002_000, 1_004_000, 1_006_000, 1_008_000,
+    1_012_000, 1_016_000, 1_024_000, 1_032_000, 1_050_000, 1_080_000,
+];
+
+/// The bound that these values prove, and `ρ` in millionths.
+fn certified(
+    model: &Model,
+    values: &[f64],
+    duals: Option<&Duals>,
+    steps: &mut Steps,
+) -> (u64, u128) {
+    let values = clamped(model, values);
+    let fixed = Fixed::new(model, &values);
+    let most_f: Vec<f64> = model.limit.iter().map(|&m| m as f64).collect();
+    let mut ratio = ONE;
+    let mut absorbed = 0_u128;
+    let mut hard = Vec::new();
+    for slot in 0..model.n_slots() {
+        let classes: Vec<u32> = (0..model.n_classes as u32)
+            .filter(|&c| fixed.value(c as usize) > 0 && model.fits(slot, c as usize))
+            .collect();
+        let price = if slot < model.n_kinds { fixed.price(slot) } else { 0 };
+        steps.spend(classes.len() * (model.n_dims + 1));
+        let mut ideal = u128::MAX;
+        if let Some(duals) = duals {
+            let prices = prices(model, duals, slot);
+            ideal = fixed.knapsack(slot, &classes, &prices, &model.limit).ideal();
+        }
+        let nearly = price + price / 1_000_000;
+        if ideal > nearly {
+            let relaxed = relax(model, slot, &classes, &values, &most_f);
+            steps.spend(classes.len() * model.n_dims * 12);
+            let knapsack = fixed.knapsack(slot, &classes, &relaxed.prices, &model.limit);
+            ideal = ideal.min(knapsack.ideal());
+            if slot < model.n_kinds && ideal > nearly {
+                hard.push((ideal * ONE / price.max(1), slot, knapsack));
+                continue;
+            }
+        }
+        if slot < model.n_kinds {
+            ratio = ratio.max(needed_ratio(ideal, price));
+        } else {
+            absorbed += ideal;
+        }
+    }
+    hard.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    for (_, slot, knapsack) in &hard {
+        ratio = proven_ratio(model, &fixed, *slot, (knapsack, ratio), steps);
+    }
+    let total: u128 = (0..model.n_classes)
+        .map(|class| u128::from(fixed.value(class)) * u128::from(model.count[class]))
+        .sum();
+    eprintln!("ratio {ratio} hard {} total {} absorbed {} kinds {} steps left {}M", hard.len(), fixed.whole(total) as f64/1e9, fixed.whole(absorbed) as f64/1e9, model.n_kinds, steps.left()/1000000);
+    let low = total.saturating_sub(absorbed).saturating_mul(ONE) / ratio;
+    (fixed.whole(low), ratio)
+}
+
+/// The least `ρ` from the list, not below `ratio`, for which no filling is worth more than `ρ`
+/// times the price.
+fn proven_ratio(
+    model: &Model,
+    fixed: &Fixed<'_>,
+    slot: usize,
+    (knapsack, ratio): (&crate::branch::Knapsack, u128),
+    steps: &mut Steps,
+) -> u128 {
+    let price = fixed.price(slot);
+    let safe = needed_ratio(knapsack.ideal(), price).max(ratio);
+    for &try_ratio in std::iter::once(&ratio).chain(RATIOS.iter().filter(|&&r| r > ratio)) {
+        if try_ratio >= safe {
+            break;
+        }
+        let share = 20_000 + steps.left() / 400 / (model.n_dims as u64 + 2);
+        let mut nodes = share;
+        let outcome = search(knapsack, price * try_ratio / ONE, &mut nodes);
+        steps.spend((share - nodes) as usize * (model.n_dims + 2));
+        if outcome.upper <= price * try_ratio / ONE {
+            return try_ratio;
+        }
+    }
+    safe
+}
+
+/// The least `ρ` in millionths with `worth <= ρ * price`.
+fn needed_ratio(worth: u128, price: u128) -> u128 {
+    if worth <= price { ONE } else { worth.saturating_mul(ONE).div_ceil(price.max(1)) }
+}
+
+/// No item is worth more than the cheapest node that can hold it.
+fn clamped(model: &Model, values: &[f64]) -> Vec<f64> {
+    (0..model.n_classes)
+        .map(|class| {
+            let first = (0..model.n_kinds).find(|&kind| model.fits(kind, class));
+            // Where only bins can hold it, it cannot raise the price.
+            first.map_or(0.0, |kind| values[class].clamp(0.0, model.price[kind] as f64))
+        })
+        .collect()
+}
+
+/// Resource prices of a slot: dimensions, then shared caps.
+fn prices(model: &Model, duals: &Duals, slot: usize) -> Vec<f64> {
+    let (nd, n_caps) = (model.n_dims, model.cap_size.len());
+    let mut prices: Vec<f64> = (0..nd)
+        .map(|dim| {
+            let room = model.room_f(slot)[dim];
+            if room > 0.0 { duals.price[slot] * duals.weights[slot * nd + dim] / room } else { 0.0 }
+        })
+        .collect();
+    for &cap in &model.shared_caps {
+        prices.push(if duals.cap_weights.is_empty() {
+            0.0
+        } else {
+            let size = f64::from(model.cap_size[cap as usize]);
+            duals.price[slot] * duals.cap_weights[slot * n_caps + cap as usize] / size
+        });
+    }
+    prices
+}

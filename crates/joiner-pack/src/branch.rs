@@ -1,0 +1,279 @@
+//! The best filling of one node, exactly: branch and bound in integers.
+//!
+//! Values are fixed-point integers. With resource prices `π` no filling is worth more than
+//! `π·room + sum(most * max(0, value - π·need))`; every decision that departs from this ideal
+//! loses some of it, and a branch ends when nothing above the goal is left. What is proven here
+//! holds without any floating-point argument; tokens and caps beyond the shared ones are
+//! ignored, which can only raise the upper bound.
+
+use crate::model::Model;
+
+/// Values as integers: `value * 2^bits`, rounded down.
+pub(crate) struct Fixed<'a> {
+    model: &'a Model,
+    bits: u32,
+    values: Vec<u64>,
+    /// Amounts are shifted right by this, needs rounded down and rooms up.
+    shift: Vec<u32>,
+}
+
+/// One class in a knapsack.
+struct Item {
+    class: u32,
+    value: u64,
+    /// What one takes at the resource prices.
+    takes: u64,
+    most: u64,
+}
+
+/// A node to fill.
+pub(crate) struct Knapsack {
+    n_rows: usize,
+    items: Vec<Item>,
+    /// Needs per item and row.
+    needs: Vec<u64>,
+    rooms: Vec<u64>,
+    /// What the rest of the items could add at most, beyond what they take.
+    rest: Vec<u64>,
+    ideal: u128,
+    room_worth: u64,
+}
+
+/// What a search found out.
+pub(crate) struct Outcome {
+    /// The first or best filling above the goal.
+    pub(crate) best: Option<Vec<(u32, u32)>>,
+    /// No filling is worth more than this.
+    pub(crate) upper: u128,
+}
+
+/// Sums in the search stay below this.
+const WORTH_MAX: u128 = 1 << 62;
+
+impl<'a> Fixed<'a> {
+    /// Values rounded down to fixed point.
+    pub(crate) fn new(model: &'a Model, values: &[f64]) -> Self {
+        let dearest = model.price[..model.n_kinds].iter().copied().max().unwrap_or(0).max(1);
+        let bits = dearest.leading_zeros().saturating_sub(5).min(40);
+        let unit = (1_u64 << bits) as f64;
+        // A value far above every price is of no use and would only risk an overflow.
+        let most = dearest as f64 * 4.0;
+        let values = values.iter().map(|v| (v.clamp(0.0, most) * unit) as u64).collect();
+        let nd = model.n_dims;
+        let mut shift = vec![0; nd];
+        for (ix, &room) in model.room.iter().enumerate() {
+            shift[ix % nd] = shift[ix % nd].max(20_u32.saturating_sub(room.leading_zeros()));
+        }
+        Self { model, bits, values, shift }
+    }
+
+    /// An amount of money in fixed point, rounded down.
+    pub(crate) fn of(&self, amount: f64) -> u128 {
+        (amount.max(0.0) * (1_u64 << self.bits) as f64) as u128
+    }
+
+    /// A price in fixed point, exactly.
+    pub(crate) fn price(&self, slot: usize) -> u128 {
+        u128::from(self.model.price[slot]) << self.bits
+    }
+
+    /// The value of one item in fixed point.
+    pub(crate) fn value(&self, class: usize) -> u64 {
+        self.values[class]
+    }
+
+    /// Whole nano-dollars, rounded down.
+    pub(crate) fn whole(&self, amount: u128) -> u64 {
+        u64::try_from(amount >> self.bits).unwrap_or(u64::MAX)
+    }
+
+    /// The knapsack of a slot. Any resource prices are valid; good ones make it tight.
+    pub(crate) fn knapsack(
+        &self,
+        slot: usize,
+        classes: &[u32],
+        prices: &[f64],
+        most: &[u64],
+    ) -> Knapsack {
+        let model = self.model;
+        let nd = model.n_dims;
+        let mut rooms: Vec<u64> = model
+            .room(slot)
+            .iter()
+            .zip(&self.shift)
+            .map(|(&room, &shift)| (room >> shift) + u64::from(room & ((1 << shift) - 1) > 0))
+            .collect();
+        for (at, &cap) in model.shared_caps.iter().enumerate() {
+            debug_assert_eq!(rooms.len(), nd + at, "caps follow the dimensions");
+            let used = model.caps_used(slot).iter().find(|u| u.0 == cap).map_or(0, |u| u.1);
+            rooms.push(u64::from(model.cap_size[cap as usize].saturating_sub(used)));
+        }
+        let unit = (1_u64 << self.bits) as f64;
+        let prices: Vec<u64> = (0..rooms.len())
+            .map(|row| {
+                let mut price = prices.get(row).copied().unwrap_or(0.0) * unit;
+                if row < nd {
+                    price *= (1_u64 << self.shift[row]) as f64 / model.scale[row];
+                }
+                price as u64
+            })
+            .collect();
+        let worth: u128 =
+            rooms.iter().zip(&prices).map(|(&r, &p)| u128::from(r) * u128::from(p)).sum();
+        if worth >= WORTH_MAX {
+            // Prices this high are no use; without prices the bound is weak but safe.
+            return self.assemble((classes, most), rooms, &vec![0; prices.len()], 0);
+        }
+        self.assemble((classes, most), rooms, &prices, worth as u64)
+    }
+
+    fn assemble(
+        &self,
+        (classes, most): (&[u32], &[u64]),
+        rooms: Vec<u64>,
+        prices: &[u64],
+        room_worth: u64,
+    ) -> Knapsack {
+        let model = self.model;
+        let (nd, n_rows) = (model.n_dims, rooms.len());
+        let need_of = |class: usize, out: &mut Vec<u64>| {
+            let at = out.len();
+            out.extend(model.need(class).iter().zip(&self.shift).map(|(&n, &s)| n >> s));
+            out.resize(at + n_rows, 0);
+            for &cap in &model.shared_of[class] {
+                out[at + nd + cap as usize] = 1;
+            }
+        };
+        let mut items = Vec::with_capacity(classes.len());
+        let mut need = Vec::new();
+        for &class in classes.iter().filter(|&&c| self.values[c as usize] > 0) {
+            need.clear();
+            need_of(class as usize, &mut need);
+            let mut most = most[class as usize];
+            for (&n, &room) in need.iter().zip(&rooms) {
+                most = room.checked_div(n).map_or(most, |fit| most.min(fit));
+            }
+            if most > 0 {
+                // The item fits at least once, so this cannot exceed the room's worth.
+                let takes = need.iter().zip(prices).map(|(n, p)| n * p).sum();
+                items.push(Item { class, value: self.values[class as usize], takes, most });
+            }
+        }
+        // Decide first what matters most: what leaves the ideal at the highest loss.
+        items.sort_unstable_by_key(|i| (std::cmp::Reverse(i.value.abs_diff(i.takes)), i.class));
+        let mut needs = Vec::with_capacity(items.len() * n_rows);
+        for item in &items {
+            need_of(item.class as usize, &mut needs);
+        }
+        let mut rest = vec![0_u128; items.len() + 1];
+        for (at, item) in items.iter().enumerate().rev() {
+            let gain = u128::from(item.value.saturating_sub(item.takes));
+            rest[at] = rest[at + 1] + gain * u128::from(item.most);
+        }
+        let ideal = rest[0] + u128::from(room_worth);
+        let rest = rest.into_iter().map(|r| u64::try_from(r).unwrap_or(u64::MAX)).collect();
+        Knapsack { n_rows, items, needs, rooms, rest, ideal, room_worth }
+    }
+}
+
+impl Knapsack {
+    /// No filling is worth more.
+    pub(crate) fn ideal(&self) -> u128 {
+        self.ideal
+    }
+}
+
+struct Branch<'a> {
+    knapsack: &'a Knapsack,
+    goal: u64,
+    nodes: &'a mut u64,
+    left: Vec<u64>,
+    chosen: Vec<u32>,
+    best: Option<Vec<(u32, u32)>>,
+    cut_short: bool,
+}
+
+/// Looks for a filling worth more than `goal`, visiting at most `nodes` nodes.
+pub(crate) fn search(knapsack: &Knapsack, goal: u128, nodes: &mut u64) -> Outcome {
+    if knapsack.ideal <= goal {
+        return Outcome { best: None, upper: knapsack.ideal };
+    }
+    if knapsack.ideal >= WORTH_MAX {
+        return Outcome { best: None, upper: knapsack.ideal };
+    }
+    let goal = goal as u64;
+    let mut branch = Branch {
+        knapsack,
+        goal,
+        nodes,
+        left: knapsack.rooms.clone(),
+        chosen: vec![0; knapsack.items.len()],
+        best: None,
+        cut_short: false,
+    };
+    branch.descend(0, 0, knapsack.room_worth);
+    let upper =
+        if branch.best.is_some() || branch.cut_short { knapsack.ideal } else { u128::from(goal) };
+    Outcome { best: branch.best, upper }
+}
+
+impl Branch<'_> {
+    /// Decides item `at` and all after it; `true` to stop.
+    fn descend(&mut self, at: usize, value: u64, slack: u64) -> bool {
+        if value > self.goal {
+            let chosen = self.chosen.iter().zip(&self.knapsack.items);
+            let mut items: Vec<(u32, u32)> =
+                chosen.filter(|(n, _)| **n > 0).map(|(&n, item)| (item.class, n)).collect();
+            items.sort_unstable();
+            self.best = Some(items);
+            return true;
+        }
+        if at == self.knapsack.items.len() {
+            return false;
+        }
+        if *self.nodes == 0 {
+            self.cut_short = true;
+            return true;
+        }
+        *self.nodes -= 1;
+        let knapsack = self.knapsack;
+        let item = &knapsack.items[at];
+        let needs = &knapsack.needs[at * knapsack.n_rows..][..knapsack.n_rows];
+        let mut most = item.most;
+        for (&need, &left) in needs.iter().zip(&self.left) {
+            most = left.checked_div(need).map_or(most, |fit| most.min(fit));
+        }
+        let most = most.min(u64::from(u32::MAX));
+        let rest = knapsack.rest[at + 1];
+        let mut n = most;
+        if item.takes > item.value {
+            let spare = (value + slack).saturating_add(rest).saturating_sub(self.goal + 1);
+            n = n.min(spare / (item.takes - item.value));
+        }
+        loop {
+            // Taking n of it changes value + slack by n times value less takes.
+            let (value, slack) = (value + n * item.value, slack - n * item.takes);
+            if value.saturating_add(slack).saturating_add(rest) > self.goal {
+                for (left, need) in self.left.iter_mut().zip(needs) {
+                    *left -= n * need;
+                }
+                self.chosen[at] = n as u32;
+                let stop = self.descend(at + 1, value, slack);
+                self.chosen[at] = 0;
+                for (left, need) in self.left.iter_mut().zip(needs) {
+                    *left += n * need;
+                }
+                if stop {
+                    return true;
+                }
+            } else if item.value >= item.takes {
+                // Taking even fewer only loses more.
+                return false;
+            }
+            if n == 0 {
+                return false;
+            }
+            n -= 1;
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! Column generation: the best mix of whole-node fillings, in fractions.
+//!
+//! A column is a filling of a slot. The master programme covers every item at least cost and
+//! uses each bin at most once; fillings that would lower its cost are found by relaxing and
+//! rounding a knapsack per slot. Floating point and only a guide.
+
+use std::collections::HashSet;
+
+use crate::branch::{Fixed, search};
+use crate::fill::{Steps, Taste, fill, value};
+use crate::knapsack::{relax, rooms, upper};
+use crate::load::Load;
+use crate::model::{HOME, Model};
+use crate::simplex::{Column, Master};
+
+/// A filling: a slot and what is on it.
+pub(crate) type Filling = (u32, Vec<(u32, u32)>);
+
+/// The state of one column generation.
+pub(crate) struct Columns<'a> {
+    model: &'a Model,
+    cost: Vec<f64>,
+    counts: Vec<u64>,
+    most: Vec<f64>,
+    /// Per slot the classes that may be on it.
+    suited: Vec<Vec<u32>>,
+    /// Per slot the last resource prices.
+    prices: Vec<Vec<f64>>,
+    master: Master,
+    /// Row of each class, if it has items.
+    row: Vec<Option<u32>>,
+    n_class_rows: usize,
+    /// Row of each bin in use.
+    bin_row: Vec<Option<u32>>,
+    fillings: Vec<Option<Filling>>,
+    known: HashSet<Filling>,
+    load: Load,
+    next_slot: usize,
+    /// Stop when the cost is this close to the best bound.
+    pub(crate) gap: f64,
+    /// The best bound that seems to hold, and its values.
+    best: (f64, Vec<f64>),
+}
+
+const COLUMNS_A_ROUND: usize = 24;
+const FOUND_MAX: usize = 120;
+/// Up to so many slots all are priced in every round.
+const COMPLETE_MAX: usize = 250;
+const BRANCHES: u64 = 3_000;
+
+impl<'a> Columns<'a> {
+    /// Starts with one-class fillings. Bins that are `taken` stay out.
+    pub(crate) fn new(model: &'a Model, cost: &[f64], counts: &[u64], taken: &[bool]) -> Self {
+        let most: Vec<f64> =
+            counts.iter().zip(&model.limit).map(|(&n, &limit)| n.min(limit) as f64).collect();
+        let mut row = vec![None; model.n_classes];
+        let mut rhs = Vec::new();
+        for class in (0..model.n_classes).filter(|&c| counts[c] > 0) {
+            row[class] = Some(rhs.len() as u32);
+            rhs.push(counts[class] as f64);
+        }
+        let n_class_rows = rhs.len();
+        let mut bin_row = vec![None; model.n_bins];
+        for bin in (0..model.n_bins).filter(|&b| !taken[b]) {
+            bin_row[bin] = Some(rhs.len() as u32);
+            rhs.push(-1.0);
+        }
+        let suited: Vec<Vec<u32>> = (0..model.n_slots())
+            .map(|slot| {
+                let fits = |&c: &u32| counts[c as usize] > 0 && model.fits(slot, c as usize);
+                (0..model.n_classes as u32).filter(fits).collect()
+            })
+            .collect();
+        let mut load = Load::new(model);
+        let mut start = Vec::with_capacity(rhs.len());
+        let mut fillings = vec![None; rhs.len()];
+        let dear = cost.iter().fold(1.0, |a: f64, &b| a.max(b)) * 100.0;
+        for class in (0..model.n_classes).filter(|&c| counts[c] > 0) {
+            let (column, filling) = alone(model, cost, counts, class, &mut load)
+                .unwrap_or((Column { cost: dear, entries: vec![(0, 1.0)] }, None));
+            let entries = vec![(row[class].unwrap_or(0), column.entries[0].1)];
+            start.push(Some(Column { cost: column.cost, entries }));
+            fillings.push(filling);
+        }
+        start.resize(rhs.len(), None);
+        Self {
+            model,
+            cost: cost.to_vec(),
+            counts: counts.to_vec(),
+            most,
+            suited,
+            prices: vec![Vec::new(); model.n_slots()],
+            master: Master::new(&rhs, start),
+            row,
+            n_class_rows,
+            bin_row,
+            known: fillings.iter().flatten().cloned().collect(),
+            fillings,
+            load,
+            next_slot: 0,
+            gap: 1e-4,
+            best: (f64::MIN, Vec::new()),
+        }
+    }
+
+    /// Offers a filling to the master programme.
+    pub(crate) fn add(&mut self, slot: u32, items: &[(u32, u32)]) {
+        let filling = (slot, items.to_vec());
+        if self.known.contains(&filling) {
+            return;
+        }
+        let mut entries: Vec<(u32, f64)> = items
+            .iter()
+            .filter_map(|&(class, n)| Some((self.row[class as usize]?, f64::from(n))))
+            .collect();
+        let mut cost = 0.0;
+        if (slot as usize) < self.model.n_kinds {
+            cost = self.cost[slot as usize];
+        } else {
+            let Some(row) = self.bin_row[slot as usize - self.model.n_kinds] else { return };
+            entries.push((row, -1.0));
+        }
+        if entries.is_empty() {
+            return;
+        }
+        self.known.insert(filling.clone());
+        self.fillings.push(Some(filling));
+        self.master.add(Column { cost, entries });
+    }
+
+    /// Generates columns until they no longer help, rounds are used up or steps run out.
+    pub(crate) fn run(&mut self, rounds_max: usize, steps: &mut Steps) {
+        self.solve(steps);
+        let mut marks = vec![self.master.objective()];
+        for round in 0..rounds_max {
+            let values = self.master_values();
+            let n_new = self.price(&values, steps);
+            if n_new == 0 || steps.over() {
+                break;
+            }
+            self.solve(steps);
+            let objective = self.master.objective();
+            marks.push(objective);
+            eprintln!("round {round} obj {:.4} low {:.4} new {n_new} rows {} steps left {}M", objective/1e9, (self.best.0/1e9).max(0.0), self.n_class_rows, steps.left()/1000000);
+            let done = self.best.0 > objective * (1.0 - self.gap);
+            let stuck = round >= 20 && objective > marks[round - 19] * (1.0 - 0.0002);
+            if done || stuck {
+                break;
+            }
+        }
+    }
+
+    fn solve(&mut self, steps: &mut Steps) {
+        self.master.solve(2_000);
+        steps.spend(self.master.work as usize);
+        self.master.work = 0;
+    }
+
+    /// Changes what new nodes cost; the current solution stays valid.
+    pub(crate) fn set_cost(&mut self, cost: &[f64]) {
+        self.cost = cost.to_vec();
+        self.best = (f64::MIN, Vec::new());
+        for (column, filling) in self.master.columns.iter_mut().zip(&self.fillings) {
+            if let Some((slot, _)) = filling
+                && (*slot as usize) < self.model.n_kinds
+            {
+                column.cost = cost[*slot as usize];
+            }
+        }
+    }
+
+    /// The value of one item, per class: those that prove the best bound.
+    pub(crate) fn values(&self) -> Vec<f64> {
+        if self.best.1.is_empty() { self.master_values() } else { self.best.1.clone() }
+    }
+
+    fn master_values(&self) -> Vec<f64> {
+        let duals = self.master.duals();
+        self.row.iter().map(|row| row.map_or(0.0, |r| duals[r as usize].max(0.0))).collect()
+    }
+
+    /// Fillings in use with their amounts.
+    pub(crate) fn solution(&self) -> Vec<(&Filling, f64)> {
+        let used = self.master.solution().into_iter();
+        used.filter_map(|(at, x)| Some((self.fillings[at].as_ref()?, x))).collect()
+    }
+
+    /// All fillings found so far.
+    pub(crate) fn fillings(&self) -> impl Iterator<Item = &Filling> {
+        self.fillings.iter().flatten()
+    }
+
+    /// Finds fillings worth more than they cost; returns how many were added.
+    fn price(&mut self, values: &[f64], steps: &mut Steps) -> usize {
+        let duals = self.master.duals();
+        let n_slots = self.model.n_slots();
+        let mut found: Vec<(f64, u32, Vec<(u32, u32)>)> = Vec::new();
+        let mut doubtful: Vec<(f64, u32)> = Vec::new();
+        let start = self.next_slot;
+        let (mut ratio, mut absorbed, mut complete) = (1.0_f64, 0.0, true);
+        for offset in 0..n_slots {
+            let slot = (start + offset) % n_slots;
+            let Some(cost) = self.cost_of(slot, &duals) else { continue };
+            let (upper, priced) = self.price_slot(slot, cost, values, steps);
+            if slot >= self.model.n_kinds {
+                absorbed += upper;
+            }
+            match priced {
+                Priced::Good(gain, items) => {
+                    if slot < self.model.n_kinds {
+                        ratio = ratio.max(1.0 + gain);
+                    }
+                    found.push((gain, slot as u32, items));
+                }
+                Priced::Maybe(gap) => doubtful.push((gap, slot as u32)),
+                Priced::No => {}
+            }
+            if found.len() >= FOUND_MAX && n_slots > COMPLETE_MAX {
+                self.next_slot = slot + 1;
+                complete = offset + 1 == n_slots;
+                break;
+            }
+        }
+        if complete {
+            let counts = self.counts.iter().zip(values);
+            let total: f64 = counts.map(|(&n, value)| n as f64 * value).sum();
+            let low = (total - absorbed) / ratio;
+            if low > self.best.0 {
+                self.best = (low, values.to_vec());
+            }
+        }
+        if found.len() < 3 {
+            doubtful.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            for (_, slot) in doubtful.into_iter().take(60) {
+                let Some(cost) = self.cost_of(slot as usize, &duals) else { continue };
+                if let Some(items) = self.branch(slot as usize, cost, values, steps) {
+                    found.push((value(values, &items) / cost - 1.0, slot, items));
+                }
+                if found.len() >= 6 || steps.over() {
+                    break;
+                }
+            }
+        }
+        found.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let before = self.fillings.len();
+        for (_, slot, items) in found.into_iter().take(COLUMNS_A_ROUND) {
+            self.add(slot, &items);
+        }
+        self.fillings.len() - before
+    }
+
+    /// What the slot costs at these duals; `None` for bins out of the game.
+    fn cost_of(&self, slot: usize, duals: &[f64]) -> Option<f64> {
+        if slot < self.model.n_kinds {
+            return Some(self.cost[slot]);
+        }
+        let row = self.bin_row[slot - self.model.n_kinds]?;
+        debug_assert!(row as usize >= self.n_class_rows, "a bin's row comes after the classes");
+        Some(duals[row as usize].max(0.0))
+    }
+
+    fn price_slot(
+        &mut self,
+        slot: usize,
+        cost: f64,
+        values: &[f64],
+        steps: &mut Steps,
+    ) -> (f64, Priced) {
+        let model = self.model;
+        let goal = cost * (1.0 + 1e-6) + 1e-3;
+        let classes = &self.suited[slot];
+        let most = (values, &self.most[..]);
+        steps.spend(classes.len() * (model.n_dims + 1));
+        let cached = &self.prices[slot];
+        if !cached.is_empty() {
+            let upper = upper(model, &rooms(model, slot), cached, classes, most);
+            if upper <= goal {
+                return (upper, Priced::No);
+            }
+        }
+        let relaxed = relax(model, slot, classes, values, &self.most);
+        steps.spend(classes.len() * model.n_dims * 12);
+        self.prices[slot].clone_from(&relaxed.prices);
+        if relaxed.upper <= goal {
+            return (relaxed.upper, Priced::No);
+        }
+        self.load.open(model, slot);
+        for (&class, &amount) in classes.iter().zip(&relaxed.amounts) {
+            let n = (amount + 1e-6) as u32;
+            let n = n.min(self.load.fit(model, class as usize));
+            self.load.add(model, class as usize, n);
+        }
+        // Caps have their price: what is left of a value is for the dimensions.
+        let nd = model.n_dims;
+        let weights: Vec<f64> = model
+            .room_f(slot)
+            .iter()
+            .zip(&relaxed.prices)
+            .map(|(r, p)| r * p / relaxed.upper)
+            .collect();
+        let mut net = values.to_vec();
+        for &class in classes {
+            for &cap in &model.shared_of[class as usize] {
+                net[class as usize] -= relaxed.prices[nd + cap as usize];
+            }
+        }
+        let taste = Taste { values: &net, weights: &weights, cap_weights: &[] };
+        fill(model, &taste, &mut self.load, &self.counts, classes, steps);
+        if !self.load.justified(model) {
+            return (relaxed.upper, Priced::No);
+        }
+        let items = self.load.items();
+        let worth = value(values, &items);
+        let priced = if worth > goal {
+            Priced::Good(worth / cost.max(1.0) - 1.0, items)
+        } else {
+            Priced::Maybe(relaxed.upper / cost.max(1.0) - 1.0)
+        };
+        (relaxed.upper, priced)
+    }
+
+    fn branch(
+        &mut self,
+        slot: usize,
+        cost: f64,
+        values: &[f64],
+        steps: &mut Steps,
+    ) -> Option<Vec<(u32, u32)>> {
+        let model = self.model;
+        let fixed = Fixed::new(model, values);
+        let most: Vec<u64> = self.most.iter().map(|&m| m as u64).collect();
+        let goal = fixed.of(cost * (1.0 + 1e-6) + 1e-3);
+        let mut nodes = BRANCHES;
+        let knapsack = fixed.knapsack(slot, &self.suited[slot], &self.prices[slot], &most);
+        let outcome = search(&knapsack, goal, &mut nodes);
+        steps.spend((BRANCHES - nodes) as usize * (model.n_dims + 2));
+        let items = outcome.best?;
+        self.load.open(model, slot);
+        for &(class, n) in &items {
+            if self.load.fit(model, class as usize) < n {
+                return None;
+            }
+            self.load.add(model, class as usize, n);
+        }
+        self.load.justified(model).then_some(items)
+    }
+}
+
+enum Priced {
+    /// A filling with its relative gain.
+    Good(f64, Vec<(u32, u32)>),
+    /// None found, but the relaxation leaves hope.
+    Maybe(f64),
+    No,
+}
+
+/// The best filling of one class alone.
+fn alone(
+    model: &Model,
+    cost: &[f64],
+    counts: &[u64],
+    class: usize,
+    load: &mut Load,
+) -> Option<(Column, Option<Filling>)> {
+    let mut best: Option<(f64, usize, u32)> = None;
+    for (slot, &cost) in cost.iter().enumerate().take(model.n_kinds) {
+        if model.may(slot, class) != HOME || !model.fits(slot, class) {
+            continue;
+        }
+        load.open(model, slot);
+        let n = u64::from(load.fit(model, class)).min(counts[class]) as u32;
+        if n > 0 && best.is_none_or(|(each, ..)| cost / f64::from(n) < each) {
+            best = Some((cost / f64::from(n), slot, n));
+        }
+    }
+    let (each, slot, n) = best?;
+    let column = Column { cost: each * f64::from(n), entries: vec![(0, f64::from(n))] };
+    Some((column, Some((slot as u32, vec![(class as u32, n)]))))
+}

@@ -1,0 +1,235 @@
+//! Buy the node that gives most value for its cost, again and again.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use crate::fill::{Guide, Steps, fill, value};
+use crate::load::{Load, holds};
+use crate::model::HOME;
+use crate::plan::Node;
+
+/// Above this many classes only the most fitting ones are considered for each node.
+const ALL_CLASSES_MAX: usize = 512;
+const CANDIDATES_MAX: usize = 320;
+
+/// An offer to buy nodes of one kind, best first.
+struct Offer {
+    ratio: f64,
+    kind: u32,
+    /// Empty if not filled yet; then `ratio` is an upper guess.
+    items: Vec<(u32, u32)>,
+}
+
+impl PartialEq for Offer {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl Eq for Offer {}
+impl PartialOrd for Offer {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Offer {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.ratio.total_cmp(&other.ratio).then(other.kind.cmp(&self.kind))
+    }
+}
+
+/// Remembers which classes suit a slot, and the scratch node.
+pub(crate) struct Greedy<'a> {
+    guide: Guide<'a>,
+    load: Load,
+    suited: Vec<Option<Vec<u32>>>,
+}
+
+impl<'a> Greedy<'a> {
+    /// Prepares to pack by this guide.
+    pub(crate) fn new(guide: Guide<'a>) -> Self {
+        let load = Load::new(guide.model);
+        Self { guide, load, suited: vec![None; guide.model.n_slots()] }
+    }
+
+    /// Fills the bins that are not `taken`, most valuable first.
+    pub(crate) fn fill_bins(
+        &mut self,
+        counts: &mut [u64],
+        taken: &mut [bool],
+        steps: &mut Steps,
+    ) -> Vec<Node> {
+        let model = self.guide.model;
+        let mut nodes = Vec::new();
+        for bin in 0..model.n_bins {
+            if taken[bin] {
+                continue;
+            }
+            let slot = model.n_kinds + bin;
+            let items = self.filled(slot, counts, steps);
+            if !items.is_empty() {
+                taken[bin] = true;
+                subtract(counts, &items, 1);
+                nodes.push(Node { slot: slot as u32, items, times: 1 });
+            }
+        }
+        nodes
+    }
+
+    /// Buys nodes for everything in `counts` that some kind can hold.
+    pub(crate) fn buy(&mut self, counts: &mut [u64], steps: &mut Steps) -> Vec<Node> {
+        let model = self.guide.model;
+        let mut nodes = Vec::new();
+        let mut offers = self.first_offers(counts);
+        while let Some(mut offer) = offers.pop() {
+            let slot = offer.kind as usize;
+            let times = offer
+                .items
+                .iter()
+                .map(|&(class, n)| counts[class as usize] / u64::from(n))
+                .min()
+                .unwrap_or(0);
+            if times > 0 {
+                let times = u32::try_from(times).unwrap_or(u32::MAX);
+                subtract(counts, &offer.items, times);
+                let slot = self.cheapest(slot, &offer.items) as u32;
+                nodes.push(Node { slot, items: offer.items.clone(), times });
+                offers.push(offer);
+                continue;
+            }
+            offer.items = self.filled(slot, counts, steps);
+            if offer.items.is_empty() {
+                continue;
+            }
+            offer.ratio =
+                value(self.guide.values, &offer.items) / self.guide.cost[slot].max(1e-9);
+            if offer.ratio <= 0.0 {
+                // Worthless items need a node too.
+                offer.ratio = 1e-9 / self.guide.cost[slot].max(1.0);
+            }
+            offers.push(offer);
+        }
+        debug_assert!(
+            (0..model.n_classes).all(|class| counts[class] == 0
+                || (0..model.n_kinds).all(|k| !model.fits(k, class)
+                    || model.may(k, class) != HOME)),
+            "something was left over that a new node could hold"
+        );
+        nodes
+    }
+
+    fn first_offers(&mut self, counts: &[u64]) -> BinaryHeap<Offer> {
+        let model = self.guide.model;
+        let mut worth = vec![0.0; model.n_labels];
+        for class in (0..model.n_classes).filter(|&class| counts[class] > 0) {
+            worth[model.label[class] as usize] +=
+                self.guide.values[class] * counts[class] as f64 + 1e-9;
+        }
+        let mut by_sig: Vec<Option<f64>> = vec![None; model.allowed.len() / model.n_labels.max(1)];
+        let mut offers = Vec::new();
+        for kind in 0..model.n_kinds {
+            let sig = model.sig[kind] as usize;
+            let sum = *by_sig[sig].get_or_insert_with(|| {
+                let may = &model.allowed[sig * model.n_labels..][..model.n_labels];
+                may.iter().zip(&worth).filter(|(may, _)| **may > 0).map(|(_, w)| w).sum()
+            });
+            if sum > 0.0 {
+                let ratio = (sum / self.guide.cost[kind].max(1e-9)).min(2.0);
+                offers.push(Offer { ratio, kind: kind as u32, items: Vec::new() });
+            }
+        }
+        offers.into()
+    }
+
+    /// What a fresh node of the slot would be filled with.
+    pub(crate) fn filled(
+        &mut self,
+        slot: usize,
+        counts: &[u64],
+        steps: &mut Steps,
+    ) -> Vec<(u32, u32)> {
+        let model = self.guide.model;
+        self.load.open(model, slot);
+        if model.n_classes <= ALL_CLASSES_MAX {
+            steps.spend(model.n_classes);
+            let candidates: Vec<u32> = (0..model.n_classes as u32)
+                .filter(|&c| counts[c as usize] > 0 && model.fits(slot, c as usize))
+                .collect();
+            fill(model, &self.guide.taste(slot), &mut self.load, counts, &candidates, steps);
+        } else {
+            let candidates = self.candidates(slot, counts, steps);
+            fill(model, &self.guide.taste(slot), &mut self.load, counts, &candidates, steps);
+        }
+        if !self.load.justified(model) {
+            return Vec::new();
+        }
+        self.load.items()
+    }
+
+    /// The classes with items left that suit the slot best by value for what they take of it.
+    fn candidates(&mut self, slot: usize, counts: &[u64], steps: &mut Steps) -> Vec<u32> {
+        let Guide { model, values, weights, .. } = self.guide;
+        let nd = model.n_dims;
+        let suited = self.suited[slot].get_or_insert_with(|| {
+            let mut list: Vec<(f64, u32)> = (0..model.n_classes)
+                .filter(|&class| counts[class] > 0 && model.fits(slot, class))
+                .map(|class| {
+                    let need = model.need_f(class).iter().zip(model.room_f(slot));
+                    let share: f64 = need
+                        .zip(&weights[slot * nd..][..nd])
+                        .map(|((n, r), w)| if *r > 0.0 { (w + 0.02) * n / r } else { 0.0 })
+                        .sum();
+                    (values[class] / share.max(1e-12), class as u32)
+                })
+                .collect();
+            list.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            list.into_iter().map(|(_, class)| class).collect()
+        });
+        suited.retain(|&class| counts[class as usize] > 0);
+        steps.spend(suited.len());
+        let mut some: Vec<u32> = suited.iter().copied().take(CANDIDATES_MAX).collect();
+        if !some.iter().any(|&class| model.may(slot, class as usize) == HOME) {
+            let home = suited.iter().find(|&&class| model.may(slot, class as usize) == HOME);
+            some.extend(home);
+        }
+        some
+    }
+
+    /// The cheapest kind that can hold what a node of this kind holds.
+    fn cheapest(&mut self, slot: usize, items: &[(u32, u32)]) -> usize {
+        cheapest(&self.guide, &mut self.load, slot, items)
+    }
+}
+
+/// The cheapest kind that can hold what a node of this kind holds; more options at equal cost.
+pub(crate) fn cheapest(
+    guide: &Guide<'_>,
+    load: &mut Load,
+    slot: usize,
+    items: &[(u32, u32)],
+) -> usize {
+    let model = guide.model;
+    let mut total = vec![0_u64; model.n_dims];
+    for &(class, n) in items {
+        for (total, need) in total.iter_mut().zip(model.need(class as usize)) {
+            *total += need * u64::from(n);
+        }
+    }
+    let key = |k: usize| (guide.cost[k], std::cmp::Reverse(model.options[k]), k);
+    let mut best = slot;
+    for kind in 0..model.n_kinds {
+        if key(kind).partial_cmp(&key(best)) == Some(Ordering::Less)
+            && total.iter().zip(model.room(kind)).all(|(t, r)| t <= r)
+            && holds(model, load, kind, items)
+        {
+            best = kind;
+        }
+    }
+    best
+}
+
+/// Takes items off the counts.
+pub(crate) fn subtract(counts: &mut [u64], items: &[(u32, u32)], times: u32) {
+    for &(class, n) in items {
+        counts[class as usize] -= u64::from(n) * u64::from(times);
+    }
+}

@@ -1,0 +1,769 @@
+//! How many pods of a class go to which zone, capacity type or other domain.
+//!
+//! Pods are admitted one after another, as a scheduler would, but at the level of domains instead
+//! of nodes: a *cell* is one value for each topology key that binds a class. Of the cells that every
+//! rule allows, the cheapest is taken. What comes out is legal by construction as far as rules
+//! between domains go; rules between nodes are left to the packer.
+
+use std::collections::BTreeMap;
+
+use fixedbitset::FixedBitSet;
+use joiner_model::Name;
+
+use crate::classes::{Class, Classes, Demand, Rule};
+use crate::ground::Ground;
+use crate::select::{Choices, Sel};
+
+/// Things that must share a node: usually one pod, more under host affinity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    /// Classes and how many pods of each.
+    pub(crate) members: Vec<(u32, u32)>,
+    /// Existing nodes it is confined to, when a pod it must join is bound already.
+    pub(crate) only_hosts: Option<FixedBitSet>,
+}
+
+/// Some items with the same fate.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// The item.
+    pub(crate) item: Item,
+    /// How many of it.
+    pub(crate) count: u32,
+    /// Values it is confined to, by key.
+    pub(crate) limits: Limits,
+    /// Keys that must have one value on its node, whichever.
+    pub(crate) pins: Vec<Name>,
+}
+
+/// For each key the values that are allowed, sorted.
+pub(crate) type Limits = Vec<(Name, Vec<Name>)>;
+
+/// What came of admission.
+pub(crate) struct Admission {
+    /// Items to pack.
+    pub(crate) parts: Vec<Part>,
+    /// Pods that no domain can take: class and count.
+    pub(crate) refused: Vec<(u32, u32)>,
+}
+
+/// Most pods of a class per cell, learned from failed attempts.
+pub(crate) type CellCaps = BTreeMap<(u32, u16, Limits), u32>;
+
+/// Counters of one rule.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    counts: BTreeMap<Name, u32>,
+    owners: BTreeMap<Name, u32>,
+    seed: Option<Name>,
+    bound: bool,
+}
+
+/// Most cells that are looked at for one class.
+const CELLS_MAX: usize = 4096;
+
+/// Admits all items to domains.
+pub(crate) fn admit(
+    ground: &Ground<'_>,
+    choices: &Choices,
+    classes: &Classes,
+    items: Vec<(Item, u32)>,
+    caps: &CellCaps,
+) -> Admission {
+    let tallies = classes
+        .book
+        .bound
+        .iter()
+        .map(|b| Tally {
+            counts: b.counts.clone(),
+            owners: b.owners.clone(),
+            seed: None,
+            bound: !b.counts.is_empty(),
+        })
+        .collect();
+    let mut desk = Desk {
+        ground,
+        choices,
+        classes,
+        caps,
+        tallies,
+        prices: BTreeMap::new(),
+        known_values: BTreeMap::new(),
+        parts: Vec::new(),
+        refused: Vec::new(),
+    };
+    let mut queue: Vec<(Item, u32)> = items;
+    queue.sort_by_key(|(item, _)| desk.rank(item));
+    // Followers wait until what they follow has been admitted; each pass admits or gives up.
+    loop {
+        let before: u64 = queue.iter().map(|(_, n)| u64::from(*n)).sum();
+        let waiting = std::mem::take(&mut queue);
+        for (item, count) in waiting {
+            let left = desk.admit(&item, count);
+            if left > 0 {
+                queue.push((item, left));
+            }
+        }
+        let after: u64 = queue.iter().map(|(_, n)| u64::from(*n)).sum();
+        if after == 0 || after == before {
+            break;
+        }
+    }
+    for (item, count) in queue {
+        desk.refused
+            .extend(item.members.iter().map(|(c, n)| (*c, n * count)));
+    }
+    Admission {
+        parts: desk.parts,
+        refused: desk.refused,
+    }
+}
+
+struct Desk<'a, 'p> {
+    ground: &'a Ground<'p>,
+    choices: &'a Choices,
+    classes: &'a Classes,
+    caps: &'a CellCaps,
+    tallies: Vec<Tally>,
+    prices: BTreeMap<(Vec<u32>, Vec<u64>, Limits), Option<u64>>,
+    known_values: BTreeMap<(Vec<u32>, Name), Vec<Name>>,
+    parts: Vec<Part>,
+    refused: Vec<(u32, u32)>,
+}
+
+impl Desk<'_, '_> {
+    fn class(&self, c: u32) -> &Class {
+        &self.classes.all[c as usize]
+    }
+
+    fn rule(&self, r: u32) -> &Rule {
+        &self.classes.book.rules[r as usize]
+    }
+
+    /// Rules over domains (not nodes) that members of the item own, with the owner.
+    fn owned(&self, item: &Item) -> Vec<(u32, u32)> {
+        let mut all: Vec<(u32, u32)> = item
+            .members
+            .iter()
+            .flat_map(|(c, _)| self.class(*c).owned.iter().map(|r| (*r, *c)))
+            .filter(|(r, _)| !self.rule(*r).is_host())
+            .collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// The order of admission: the pickiest first, followers last.
+    fn rank(&self, item: &Item) -> (u8, std::cmp::Reverse<i32>) {
+        let owned = self.owned(item);
+        let follows = owned.iter().any(|(r, c)| {
+            self.rule(*r).demand == Demand::Affinity && !self.class(*c).is_counted(*r)
+        });
+        let has =
+            |test: fn(&Demand) -> bool| owned.iter().any(|(r, _)| test(&self.rule(*r).demand));
+        let rank = if follows {
+            4
+        } else if has(|d| matches!(d, Demand::Anti { .. })) {
+            0
+        } else if has(|d| matches!(d, Demand::Spread { .. })) {
+            1
+        } else if has(|d| matches!(d, Demand::Affinity)) {
+            2
+        } else {
+            3
+        };
+        let priority = item
+            .members
+            .iter()
+            .map(|(c, _)| self.class(*c).priority)
+            .max()
+            .unwrap_or(0);
+        (rank, std::cmp::Reverse(priority))
+    }
+
+    /// Admits up to `count` items and returns how many are left.
+    fn admit(&mut self, item: &Item, count: u32) -> u32 {
+        let owned = self.owned(item);
+        let Some(kept_off) = self.kept_off(item, &owned) else {
+            return count;
+        };
+        if owned.is_empty() || item.only_hosts.is_some() {
+            self.push(item, count, kept_off, Vec::new());
+            return 0;
+        }
+        if let Some((limits, pins)) = self.loose(item, &owned, &kept_off) {
+            self.push(item, count, limits, pins);
+            return 0;
+        }
+        self.admit_to_cells(item, count, &owned, &kept_off)
+    }
+
+    /// Values that other pods' anti-affinity leaves to an item that is not under the rule itself.
+    fn kept_off(&mut self, item: &Item, owned: &[(u32, u32)]) -> Option<Limits> {
+        let mut limits = Limits::new();
+        let counted: Vec<u32> = item
+            .members
+            .iter()
+            .flat_map(|(c, _)| self.class(*c).counted.clone())
+            .collect();
+        for r in counted {
+            let rule = self.rule(r);
+            let off_limits = rule.demand == (Demand::Anti { both: true })
+                && !rule.is_host()
+                && !self.tallies[r as usize].owners.is_empty()
+                && !owned.iter().any(|(o, _)| self.rule(*o).key == rule.key);
+            if !off_limits {
+                continue;
+            }
+            let key = rule.key.clone();
+            let mut values = self.values(item, &key);
+            values.retain(|v| !self.tallies[r as usize].owners.contains_key(v));
+            if values.is_empty() {
+                return None;
+            }
+            narrow(&mut limits, &key, values);
+        }
+        Some(limits)
+    }
+
+    /// The values of `key` that the item could meet somewhere.
+    fn values(&mut self, item: &Item, key: &Name) -> Vec<Name> {
+        let choice_numbers: Vec<u32> = item
+            .members
+            .iter()
+            .map(|(c, _)| self.class(*c).choice)
+            .collect();
+        if let Some(values) = self
+            .known_values
+            .get(&(choice_numbers.clone(), key.clone()))
+        {
+            return values.clone();
+        }
+        let alternatives: Vec<&Vec<Sel>> = item
+            .members
+            .iter()
+            .map(|(c, _)| &self.choice(*c).alternatives)
+            .collect();
+        let mut values = self.ground.values(key, |kind| {
+            alternatives
+                .iter()
+                .all(|a| a.iter().any(|sel| sel.has(kind)))
+        });
+        for (n, node) in self.ground.problem.nodes.iter().enumerate() {
+            if item
+                .members
+                .iter()
+                .all(|(c, _)| self.choice(*c).hosts.contains(n))
+            {
+                values.extend(node.labels.get(key).cloned());
+            }
+        }
+        values.sort();
+        values.dedup();
+        self.known_values
+            .insert((choice_numbers, key.clone()), values.clone());
+        values
+    }
+
+    fn choice(&self, c: u32) -> &crate::select::Choice {
+        &self.choices.all[self.class(c).choice as usize]
+    }
+
+    /// Limits and pins when every placement within them is legal in some order, so that nothing
+    /// needs to be decided here.
+    fn loose(
+        &mut self,
+        item: &Item,
+        owned: &[(u32, u32)],
+        kept_off: &Limits,
+    ) -> Option<(Limits, Vec<Name>)> {
+        let mut limits = kept_off.clone();
+        let mut pins = Vec::new();
+        for (r, c) in owned {
+            let Demand::Spread { max_skew, .. } = self.rule(*r).demand else {
+                return None;
+            };
+            let book = &self.classes.book;
+            let bound = &book.bound[*r as usize].counts;
+            // Pods that count for themselves are free only while all of them fit one domain.
+            let crowded = book.n_mine[*r as usize] > u64::from(max_skew) || !bound.is_empty();
+            if self.class(*c).is_counted(*r) && crowded {
+                return None;
+            }
+            let key = self.rule(*r).key.clone();
+            let mut values = self.values(item, &key);
+            values.retain(|v| self.spread_allows(*r, v, bound.get(v).copied().unwrap_or(0), bound));
+            narrow(&mut limits, &key, values);
+            pins.push(key);
+        }
+        pins.sort();
+        pins.dedup();
+        let feasible = limits.iter().all(|(_, values)| !values.is_empty());
+        (feasible && self.offer(item, &limits).is_some()).then_some((limits, pins))
+    }
+
+    /// True when a domain with `count` pods keeps the spread's skew.
+    fn spread_allows(
+        &self,
+        r: u32,
+        value: &Name,
+        count: u32,
+        counts: &BTreeMap<Name, u32>,
+    ) -> bool {
+        let Demand::Spread {
+            max_skew,
+            min_domains,
+            ..
+        } = self.rule(r).demand
+        else {
+            return true;
+        };
+        let domains = &self.classes.book.domains[r as usize];
+        if domains.binary_search(value).is_err() {
+            return false;
+        }
+        let mut low = domains
+            .iter()
+            .map(|d| counts.get(d).copied().unwrap_or(0))
+            .min()
+            .unwrap_or(0);
+        if domains.len() < min_domains as usize {
+            low = 0;
+        }
+        count.saturating_sub(low) <= max_skew
+    }
+
+    fn admit_to_cells(
+        &mut self,
+        item: &Item,
+        count: u32,
+        owned: &[(u32, u32)],
+        kept_off: &Limits,
+    ) -> u32 {
+        self.seed(item, owned);
+        let cells = self.cells(item, owned, kept_off);
+        let mut taken: Vec<u32> = vec![0; cells.len()];
+        let mut left = count;
+        while left > 0 {
+            let best = (0..cells.len())
+                .filter(|i| {
+                    taken[*i] < cells[*i].most && self.allows(item, owned, &cells[*i].limits)
+                })
+                .min_by_key(|i| (cells[*i].price, self.crowd(owned, &cells[*i].limits), *i));
+            let Some(i) = best else { break };
+            let anchors = self.anchors(item, owned, &cells[i].limits);
+            for (r, limits) in anchors {
+                self.anchor(r, &limits);
+            }
+            self.tally(item, &cells[i].limits);
+            taken[i] += 1;
+            left -= 1;
+        }
+        let pins: Vec<Name> = Vec::new();
+        for (i, cell) in cells.iter().enumerate() {
+            if taken[i] > 0 {
+                let limits = cell.limits.clone();
+                self.parts.push(Part {
+                    item: item.clone(),
+                    count: taken[i],
+                    limits,
+                    pins: pins.clone(),
+                });
+            }
+        }
+        left
+    }
+
+    /// How full the domains of a cell are already; emptier ones come first among equals.
+    fn crowd(&self, owned: &[(u32, u32)], limits: &Limits) -> u32 {
+        owned
+            .iter()
+            .filter_map(|(r, _)| {
+                let value = only(limits, &self.rule(*r).key)?;
+                self.tallies[*r as usize].counts.get(value).copied()
+            })
+            .sum()
+    }
+
+    /// Every combination of values for the keys of the owned rules.
+    fn cells(&mut self, item: &Item, owned: &[(u32, u32)], kept_off: &Limits) -> Vec<Cell> {
+        let mut all: Vec<Limits> = vec![kept_off.clone()];
+        let mut keys: Vec<Name> = owned
+            .iter()
+            .map(|(r, _)| self.rule(*r).key.clone())
+            .collect();
+        keys.sort();
+        keys.dedup();
+        for key in keys {
+            let values = self.values(item, &key);
+            all = all
+                .iter()
+                .flat_map(|limits| {
+                    values.iter().map(|v| {
+                        let mut limits = limits.clone();
+                        narrow(&mut limits, &key, vec![v.clone()]);
+                        limits
+                    })
+                })
+                .filter(|limits| limits.iter().all(|(_, values)| !values.is_empty()))
+                .take(CELLS_MAX)
+                .collect();
+        }
+        let class = item.members.first().map_or(0, |(c, _)| *c);
+        let (shape, level) = (self.class(class).shape, self.class(class).level);
+        let mut cells = Vec::new();
+        for limits in all {
+            let Some((price, most)) = self.offer(item, &limits) else {
+                continue;
+            };
+            let cap = self
+                .caps
+                .get(&(shape, level, limits.clone()))
+                .copied()
+                .unwrap_or(u32::MAX);
+            cells.push(Cell {
+                limits,
+                price,
+                most: most.min(cap),
+            });
+        }
+        cells
+    }
+
+    /// What an item costs in a cell, and how many can be there at most.
+    fn offer(&mut self, item: &Item, limits: &Limits) -> Option<(u64, u32)> {
+        if let Some(price) = self.price_cached(item, limits) {
+            return Some((price, u32::MAX));
+        }
+        let n = self.n_on_hosts(item, limits);
+        (n > 0).then_some((0, n))
+    }
+
+    fn price_cached(&mut self, item: &Item, limits: &Limits) -> Option<u64> {
+        let choice_numbers = item
+            .members
+            .iter()
+            .map(|(c, _)| self.class(*c).choice)
+            .collect();
+        let key = (choice_numbers, need_of(self.classes, item), limits.clone());
+        if let Some(price) = self.prices.get(&key) {
+            return *price;
+        }
+        let price = self.price_of_new(item, limits);
+        self.prices.insert(key, price);
+        price
+    }
+
+    /// The share of a node's price that an item takes on the best kind, or zero on nodes there are.
+    fn price_of(&self, item: &Item, limits: &Limits) -> Option<u64> {
+        self.price_of_new(item, limits)
+            .or_else(|| (self.n_on_hosts(item, limits) > 0).then_some(0))
+    }
+
+    fn price_of_new(&self, item: &Item, limits: &Limits) -> Option<u64> {
+        let need = need_of(self.classes, item);
+        let sels: Vec<Vec<Sel>> = item
+            .members
+            .iter()
+            .map(|(c, _)| {
+                let mut sels = self.choice(*c).alternatives.clone();
+                for sel in &mut sels {
+                    limits
+                        .iter()
+                        .for_each(|(key, values)| sel.limit(self.ground, key, values));
+                }
+                sels
+            })
+            .collect();
+        self.ground
+            .kinds
+            .iter()
+            .filter(|k| sels.iter().all(|s| s.iter().any(|sel| sel.has(k))))
+            .filter_map(|k| share(k.price, &need, self.ground.room_of(k)))
+            .min()
+    }
+
+    /// How many items fit on existing nodes within the limits.
+    fn n_on_hosts(&self, item: &Item, limits: &Limits) -> u32 {
+        let need = need_of(self.classes, item);
+        let mut total: u64 = 0;
+        for (n, host) in self.ground.hosts.iter().enumerate() {
+            let labels = &self.ground.problem.nodes[n].labels;
+            let allowed = item
+                .members
+                .iter()
+                .all(|(c, _)| self.choice(*c).hosts.contains(n))
+                && limits.iter().all(|(key, values)| {
+                    labels
+                        .get(key)
+                        .is_some_and(|v| values.binary_search(v).is_ok())
+                });
+            if allowed {
+                let fit = need
+                    .iter()
+                    .zip(&host.room)
+                    .filter(|(q, _)| **q > 0)
+                    .map(|(q, r)| r / q);
+                total = total.saturating_add(fit.min().unwrap_or(u64::MAX));
+            }
+        }
+        u32::try_from(total).unwrap_or(u32::MAX)
+    }
+
+    /// True when every rule allows one more item in this cell.
+    fn allows(&self, item: &Item, owned: &[(u32, u32)], limits: &Limits) -> bool {
+        let owned_fine = owned.iter().all(|(r, c)| {
+            let (rule, tally) = (self.rule(*r), &self.tallies[*r as usize]);
+            let Some(value) = only(limits, &rule.key) else {
+                return false;
+            };
+            let here = tally.counts.get(value).copied().unwrap_or(0);
+            match rule.demand {
+                Demand::Spread { .. } => {
+                    let own = u32::from(self.class(*c).is_counted(*r));
+                    self.spread_allows(*r, value, here + own, &tally.counts)
+                }
+                Demand::Anti { .. } => here == 0,
+                Demand::Affinity => {
+                    here > 0
+                        || (tally.seed.as_ref() == Some(value) && self.class(*c).is_counted(*r))
+                        || self.anchor_source(*r, limits).is_some()
+                }
+            }
+        });
+        owned_fine
+            && item
+                .members
+                .iter()
+                .flat_map(|(c, _)| &self.class(*c).counted)
+                .all(|r| {
+                    let rule = self.rule(*r);
+                    if rule.demand != (Demand::Anti { both: true }) || rule.is_host() {
+                        return true;
+                    }
+                    only(limits, &rule.key)
+                        .is_none_or(|value| !self.tallies[*r as usize].owners.contains_key(value))
+                })
+    }
+
+    /// Counts an item in a cell.
+    fn tally(&mut self, item: &Item, limits: &Limits) {
+        for (c, n) in &item.members {
+            let class = &self.classes.all[*c as usize];
+            for r in &class.counted {
+                if let Some(value) = only(limits, &self.classes.book.rules[*r as usize].key) {
+                    *self.tallies[*r as usize]
+                        .counts
+                        .entry(value.clone())
+                        .or_default() += n;
+                }
+            }
+            for r in &class.owned {
+                let rule = &self.classes.book.rules[*r as usize];
+                if let (Demand::Anti { .. }, Some(value)) = (&rule.demand, only(limits, &rule.key))
+                {
+                    *self.tallies[*r as usize]
+                        .owners
+                        .entry(value.clone())
+                        .or_default() += n;
+                }
+            }
+        }
+    }
+
+    /// Records items that stay open over several values: they block anti-affinity in all of them.
+    fn push(&mut self, item: &Item, count: u32, limits: Limits, pins: Vec<Name>) {
+        let blocked: Vec<u32> = item
+            .members
+            .iter()
+            .flat_map(|(c, _)| &self.class(*c).counted)
+            .copied()
+            .filter(|r| {
+                let rule = self.rule(*r);
+                matches!(rule.demand, Demand::Anti { .. }) && !rule.is_host()
+            })
+            .collect();
+        for r in blocked {
+            let key = self.rule(r).key.clone();
+            let values = limits
+                .iter()
+                .find(|(k, _)| *k == key)
+                .map_or_else(|| self.values(item, &key), |(_, values)| values.clone());
+            for value in values {
+                *self.tallies[r as usize].counts.entry(value).or_default() += count;
+            }
+        }
+        self.parts.push(Part {
+            item: item.clone(),
+            count,
+            limits,
+            pins,
+        });
+    }
+}
+
+/// One value for each key of a class's rules.
+struct Cell {
+    limits: Limits,
+    price: u64,
+    most: u32,
+}
+
+/// Affinity: opening a domain for a group, and pinning a pod that others want to follow.
+impl Desk<'_, '_> {
+    /// Chooses the domain for groups that are drawn to themselves and have none yet: where most of
+    /// their pods can be, then where they are cheapest.
+    fn seed(&mut self, item: &Item, owned: &[(u32, u32)]) {
+        for (r, c) in owned {
+            let tally = &self.tallies[*r as usize];
+            let open = self.rule(*r).demand == Demand::Affinity
+                && self.class(*c).is_counted(*r)
+                && tally.seed.is_none()
+                && !tally.bound
+                && tally.counts.is_empty();
+            if !open {
+                continue;
+            }
+            let key = self.rule(*r).key.clone();
+            let group: Vec<u32> = (0u32..)
+                .zip(&self.classes.all)
+                .filter(|(_, k)| k.owned.contains(r) && k.is_counted(*r))
+                .map(|(k, _)| k)
+                .collect();
+            let mut best: Option<(std::cmp::Reverse<u64>, u128, Name)> = None;
+            for value in self.values(item, &key) {
+                let (mut n_placed, mut price) = (0u64, 0u128);
+                for k in &group {
+                    let one = Item {
+                        members: vec![(*k, 1)],
+                        only_hosts: None,
+                    };
+                    let limits = vec![(key.clone(), vec![value.clone()])];
+                    let others = self.owned(&one);
+                    let fine = others.iter().all(|(o, _)| {
+                        self.rule(*o).key != key
+                            || self.rule(*o).demand == Demand::Affinity
+                            || self.allows(&one, &[(*o, *k)], &limits)
+                    });
+                    let Some((share, _)) = self.offer(&one, &limits).filter(|_| fine) else {
+                        continue;
+                    };
+                    let n = u64::from(self.class(*k).count());
+                    n_placed += n;
+                    price += u128::from(share) * u128::from(n);
+                }
+                let this = (std::cmp::Reverse(n_placed), price, value);
+                if best.as_ref().is_none_or(|b| this < *b) {
+                    best = Some(this);
+                }
+            }
+            self.tallies[*r as usize].seed = best.map(|(_, _, value)| value);
+        }
+    }
+
+    /// Rules of the item that need a pod pinned to this cell first.
+    fn anchors(&self, item: &Item, owned: &[(u32, u32)], limits: &Limits) -> Vec<(u32, Limits)> {
+        let _ = item;
+        owned
+            .iter()
+            .filter(|(r, c)| {
+                let (rule, tally) = (self.rule(*r), &self.tallies[*r as usize]);
+                let Some(value) = only(limits, &rule.key) else {
+                    return false;
+                };
+                rule.demand == Demand::Affinity
+                    && !tally.counts.contains_key(value)
+                    && !(tally.seed.as_ref() == Some(value) && self.class(*c).is_counted(*r))
+            })
+            .map(|(r, _)| {
+                let key = &self.rule(*r).key;
+                let kept = limits.iter().filter(|(k, _)| k == key).cloned().collect();
+                (*r, kept)
+            })
+            .collect()
+    }
+
+    /// A part with free items that rule `r` counts and that could be pinned within `limits`.
+    fn anchor_source(&self, r: u32, limits: &Limits) -> Option<usize> {
+        let key = &self.rule(r).key;
+        let value = only(limits, key)?;
+        self.parts.iter().position(|part| {
+            part.count > 0
+                && only(&part.limits, key).is_none()
+                && part
+                    .item
+                    .members
+                    .iter()
+                    .any(|(c, _)| self.class(*c).is_counted(r))
+                && part
+                    .limits
+                    .iter()
+                    .all(|(k, values)| k != key || values.contains(value))
+                && {
+                    let mut pinned = part.limits.clone();
+                    narrow(&mut pinned, key, vec![value.clone()]);
+                    self.price_of(&part.item, &pinned).is_some()
+                }
+        })
+    }
+
+    /// Pins one free item that rule `r` counts.
+    fn anchor(&mut self, r: u32, limits: &Limits) {
+        let Some(p) = self.anchor_source(r, limits) else {
+            return;
+        };
+        let key = self.rule(r).key.clone();
+        let Some(value) = only(limits, &key).cloned() else {
+            return;
+        };
+        let part = &mut self.parts[p];
+        part.count -= 1;
+        let mut pinned = part.clone();
+        pinned.count = 1;
+        narrow(&mut pinned.limits, &key, vec![value]);
+        self.tally(&pinned.item.clone(), &pinned.limits.clone());
+        self.parts.push(pinned);
+    }
+}
+
+/// What an item needs in all.
+pub(crate) fn need_of(classes: &Classes, item: &Item) -> Vec<u64> {
+    let n_dims = classes.all.first().map_or(0, |c| c.need.len());
+    let mut need = vec![0u64; n_dims];
+    for (c, n) in &item.members {
+        for (sum, q) in need.iter_mut().zip(&classes.all[*c as usize].need) {
+            *sum = sum.saturating_add(q.saturating_mul(u64::from(*n)));
+        }
+    }
+    need
+}
+
+/// The part of `price` that `need` takes of `room` in its scarcest dimension; `None` if too large.
+fn share(price: u64, need: &[u64], room: &[u64]) -> Option<u64> {
+    let mut worst = 0u128;
+    for (q, r) in need.iter().zip(room) {
+        if q > r {
+            return None;
+        }
+        if *q > 0 {
+            worst = worst.max(u128::from(price) * u128::from(*q) / u128::from(*r));
+        }
+    }
+    Some(u64::try_from(worst).unwrap_or(u64::MAX))
+}
+
+/// The one value that `limits` leave for `key`.
+pub(crate) fn only<'l>(limits: &'l Limits, key: &Name) -> Option<&'l Name> {
+    let (_, values) = limits.iter().find(|(k, _)| k == key)?;
+    (values.len() == 1).then(|| &values[0])
+}
+
+/// Confines `key` to `values` on top of what is there.
+fn narrow(limits: &mut Limits, key: &Name, values: Vec<Name>) {
+    match limits.iter_mut().find(|(k, _)| k == key) {
+        Some((_, present)) => present.retain(|v| values.contains(v)),
+        None => {
+            limits.push((key.clone(), values));
+            limits.sort();
+        }
+    }
+}

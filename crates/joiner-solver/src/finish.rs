@@ -1,0 +1,345 @@
+//! Nodes with their ranked alternatives.
+//!
+//! The packer settles on one kind per node; here everything that the pods on it leave open is
+//! opened again, and the cheapest offering of what is left is the one to launch.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use joiner_model::{
+    Launch, MinValuesPolicy, Name, NanoDollars, OfferingIx, PodIx, PoolIx, Requirement, Resources,
+    TypeIx, keys,
+};
+
+use crate::cells::Part;
+use crate::classes::Classes;
+use crate::ground::{Ground, Kind, Level};
+use crate::rows::Opened;
+use crate::select::{Choices, Sel};
+
+/// Most types that a node may list.
+pub(crate) const TYPES_MAX: usize = 600;
+
+/// A node before its pods have names.
+#[derive(Clone, Debug)]
+pub(crate) struct Shaped {
+    /// Its pool.
+    pub(crate) pool: usize,
+    /// What is left open.
+    pub(crate) requirements: Vec<Requirement>,
+    /// Types, cheapest first.
+    pub(crate) types: Vec<TypeIx>,
+    /// What to launch.
+    pub(crate) offering: (TypeIx, OfferingIx),
+    /// At which price.
+    pub(crate) price: u64,
+    /// `minValues` were lowered.
+    pub(crate) min_values_relaxed: bool,
+}
+
+/// Shapes nodes, remembering the answer for equal ones.
+pub(crate) struct Finisher<'a, 'p> {
+    ground: &'a Ground<'p>,
+    choices: &'a Choices,
+    classes: &'a Classes,
+    parts: &'a [Part],
+    by_pool: Vec<Vec<u32>>,
+    known: BTreeMap<Key, Option<Shaped>>,
+}
+
+/// Kind, selections (class choice, part for its limits and pins), and load.
+type Key = (u32, Vec<(u32, u32)>, Vec<u64>);
+
+impl<'a, 'p> Finisher<'a, 'p> {
+    pub(crate) fn new(
+        ground: &'a Ground<'p>,
+        choices: &'a Choices,
+        classes: &'a Classes,
+        parts: &'a [Part],
+    ) -> Self {
+        let mut by_pool = vec![Vec::new(); ground.problem.pools.len()];
+        for (k, kind) in (0u32..).zip(&ground.kinds) {
+            by_pool[ground.pool_of(kind)].push(k);
+        }
+        Self {
+            ground,
+            choices,
+            classes,
+            parts,
+            by_pool,
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// The final shape of a node, or `None` when `minValues` cannot be met.
+    pub(crate) fn shape(&mut self, node: &Opened) -> Option<Shaped> {
+        let mut asks: BTreeSet<(u32, u32)> = BTreeSet::new();
+        let mut load = vec![0u64; self.ground.dims.len()];
+        for (p, n) in &node.parts {
+            let part = &self.parts[*p as usize];
+            let restricted = !part.limits.is_empty() || !part.pins.is_empty();
+            for (c, m) in &part.item.members {
+                let class = &self.classes.all[*c as usize];
+                asks.insert((class.choice, if restricted { *p } else { u32::MAX }));
+                for (sum, q) in load.iter_mut().zip(&class.need) {
+                    *sum += q * u64::from(*n) * u64::from(*m);
+                }
+            }
+        }
+        let ports = node.parts.iter().any(|(p, _)| self.has_ports(*p));
+        let key = (node.kind, asks.into_iter().collect::<Vec<_>>(), load);
+        if !ports && let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        let shaped = self.make(node, &key);
+        if !ports {
+            self.known.insert(key, shaped.clone());
+        }
+        shaped
+    }
+
+    fn has_ports(&self, p: u32) -> bool {
+        self.parts[p as usize].item.members.iter().any(|(c, _)| {
+            let shape = self.classes.all[*c as usize].shape;
+            !self.ground.problem.shapes[shape as usize].ports.is_empty()
+        })
+    }
+
+    fn make(&self, node: &Opened, (kind, asks, load): &Key) -> Option<Shaped> {
+        let ground = self.ground;
+        let planned = &ground.kinds[*kind as usize];
+        let pool = ground.pool_of(planned);
+        let mut sel = Sel::all(ground);
+        let mut pins: BTreeSet<&Name> = BTreeSet::new();
+        for (choice, p) in asks {
+            let alternatives = &self.choices.all[*choice as usize].alternatives;
+            sel.and(alternatives.iter().find(|a| a.has(planned))?);
+            if let Some(part) = self.parts.get(*p as usize) {
+                part.limits
+                    .iter()
+                    .for_each(|(key, values)| sel.limit(ground, key, values));
+                pins.extend(&part.pins);
+            }
+        }
+        let fits = |k: &Kind| {
+            load.iter().zip(ground.room_of(k)).all(|(q, r)| q <= r) && self.ports_free(node, k)
+        };
+        let within = |k: &Kind| self.within_limits(pool, k, planned);
+        let mine: Vec<&Kind> = self.by_pool[pool]
+            .iter()
+            .map(|k| &ground.kinds[*k as usize])
+            .filter(|k| sel.has(k) && within(k))
+            .collect();
+        let best = *mine
+            .iter()
+            .filter(|k| fits(k))
+            .min_by_key(|k| (k.price, &ground.problem.types[k.ty as usize].name, k.domain))?;
+        for key in pins {
+            if let Some(value) = ground.value_of(best, key) {
+                sel.limit(ground, key, std::slice::from_ref(value));
+            }
+        }
+        self.pin_reserved(best, &mut sel);
+        let mut types = self.ranked_types(&mine, &sel, best, &fits);
+        let relaxed = self.settle_min_values(pool, &mut types)?;
+        Some(Shaped {
+            pool,
+            requirements: self.requirements(pool, &mine, &sel, &types),
+            types: types.into_iter().map(TypeIx).collect(),
+            offering: (TypeIx(best.ty), OfferingIx(best.offering)),
+            price: best.price,
+            min_values_relaxed: relaxed,
+        })
+    }
+
+    fn ports_free(&self, node: &Opened, kind: &Kind) -> bool {
+        let taken = &self.ground.daemon_ports[kind.ports as usize];
+        taken.is_empty()
+            || node.parts.iter().all(|(p, _)| {
+                self.parts[*p as usize].item.members.iter().all(|(c, _)| {
+                    let shape = self.classes.all[*c as usize].shape as usize;
+                    let ports = &self.ground.problem.shapes[shape].ports;
+                    ports
+                        .iter()
+                        .all(|port| taken.iter().all(|t| !t.conflicts(port)))
+                })
+            })
+    }
+
+    /// In a limited pool an alternative may not be larger than what was budgeted.
+    fn within_limits(&self, pool: usize, kind: &Kind, planned: &Kind) -> bool {
+        let problem = self.ground.problem;
+        let Some(limits) = &problem.pools[pool].limits else {
+            return true;
+        };
+        let capacity = |k: &Kind| &problem.types[k.ty as usize].capacity;
+        limits
+            .iter()
+            .all(|(name, _)| capacity(kind).get(name) <= capacity(planned).get(name))
+    }
+
+    /// A node that takes reserved capacity takes nothing else, and others leave it alone.
+    fn pin_reserved(&self, best: &Kind, sel: &mut Sel) {
+        let reserved = |k: &Kind| {
+            let ty = &self.ground.problem.types[k.ty as usize];
+            ty.offerings[k.offering as usize].reservation.is_some()
+        };
+        if reserved(best) {
+            crate::ground::keep(&mut sel.domains, |d| d == best.domain as usize);
+            crate::ground::keep(&mut sel.types, |t| t == best.ty as usize);
+            return;
+        }
+        let pool = &self.by_pool[self.ground.pool_of(best)];
+        for k in pool.iter().map(|k| &self.ground.kinds[*k as usize]) {
+            if reserved(k) && k.domain != best.domain {
+                sel.domains.set(k.domain as usize, false);
+            }
+        }
+    }
+
+    /// Types of which every offering that is left can hold the load, cheapest first.
+    fn ranked_types(
+        &self,
+        mine: &[&Kind],
+        sel: &Sel,
+        best: &Kind,
+        fits: &dyn Fn(&Kind) -> bool,
+    ) -> Vec<u32> {
+        let mut prices: BTreeMap<u32, Option<u64>> = BTreeMap::new();
+        for kind in mine.iter().filter(|k| sel.has(k)) {
+            let entry = prices.entry(kind.ty).or_insert(Some(u64::MAX));
+            *entry = match *entry {
+                Some(price) if fits(kind) => Some(price.min(kind.price)),
+                _ => None,
+            };
+        }
+        // The chosen type stays whatever its other offerings are like.
+        if prices.get(&best.ty).is_none_or(Option::is_none) {
+            prices = BTreeMap::from([(best.ty, Some(best.price))]);
+        }
+        let mut ranked: Vec<(u64, &Name, u32)> = prices
+            .into_iter()
+            .filter_map(|(ty, price)| {
+                Some((price?, &self.ground.problem.types[ty as usize].name, ty))
+            })
+            .collect();
+        ranked.sort();
+        ranked.into_iter().map(|(_, _, ty)| ty).collect()
+    }
+
+    /// Cuts the list to its maximum and checks `minValues`: `Some(true)` when they were lowered.
+    fn settle_min_values(&self, pool: usize, types: &mut Vec<u32>) -> Option<bool> {
+        types.truncate(TYPES_MAX);
+        let met = self.ground.problem.pools[pool]
+            .requirements
+            .iter()
+            .all(|r| {
+                r.min_values()
+                    .is_none_or(|needed| self.distinct(types.iter().copied(), r) >= needed)
+            });
+        match (met, self.ground.problem.policy.min_values) {
+            (true, _) => Some(false),
+            (false, MinValuesPolicy::BestEffort) => Some(true),
+            (false, MinValuesPolicy::Strict) => None,
+        }
+    }
+
+    fn distinct(&self, types: impl Iterator<Item = u32>, r: &Requirement) -> u32 {
+        distinct_values(self.ground, types, r)
+    }
+
+    /// What is left open, in requirement form: keys on which the node is narrower than its pool.
+    fn requirements(
+        &self,
+        pool: usize,
+        mine: &[&Kind],
+        sel: &Sel,
+        types: &[u32],
+    ) -> Vec<Requirement> {
+        let ground = self.ground;
+        let listed: BTreeSet<u32> = types.iter().copied().collect();
+        let left: Vec<&&Kind> = mine
+            .iter()
+            .filter(|k| sel.has(k) && listed.contains(&k.ty))
+            .collect();
+        let domains: BTreeSet<u32> = left.iter().map(|k| k.domain).collect();
+        let variants: BTreeSet<u32> = left.iter().map(|k| k.variant).collect();
+        let all_variants: Vec<usize> = (0..ground.variants.len())
+            .filter(|v| ground.variants[*v].pool == pool)
+            .collect();
+        let mut keys: BTreeSet<&Name> = ground.domains.iter().flat_map(|d| d.keys()).collect();
+        if all_variants.len() > 1 {
+            keys.extend(
+                ground.problem.pools[pool]
+                    .requirements
+                    .iter()
+                    .map(Requirement::key),
+            );
+        }
+        let mut all = Vec::new();
+        for key in keys {
+            let values: Option<BTreeSet<Name>> = match ground.level(key) {
+                Level::Domain => domains
+                    .iter()
+                    .map(|d| ground.domains[*d as usize].get(key).cloned())
+                    .collect(),
+                Level::Variant if variants.len() < all_variants.len() => variants
+                    .iter()
+                    .map(|v| ground.variants[*v as usize].labels.get(key).cloned())
+                    .collect(),
+                Level::Variant | Level::Type | Level::Host => None,
+            };
+            let own_label = ground.problem.pools[pool].labels.contains_key(key);
+            if let Some(values) = values.filter(|_| !own_label) {
+                all.push(Requirement::one_of(key, values));
+            }
+        }
+        debug_assert!(all.iter().all(|r| r.key().as_ref() != keys::HOSTNAME));
+        all
+    }
+}
+
+/// How many different values of the requirement's key these types have.
+pub(crate) fn distinct_values(
+    ground: &Ground<'_>,
+    types: impl Iterator<Item = u32>,
+    r: &Requirement,
+) -> u32 {
+    let mut values: BTreeSet<&str> = BTreeSet::new();
+    for ty in types {
+        let ty = &ground.problem.types[ty as usize];
+        if r.key().as_ref() == keys::INSTANCE_TYPE {
+            values.insert(&ty.name);
+            continue;
+        }
+        values.extend(
+            ty.labels
+                .get(r.key())
+                .into_iter()
+                .flatten()
+                .map(AsRef::as_ref),
+        );
+        let sold = ty.offerings.iter().filter(|o| o.available);
+        values.extend(
+            sold.filter_map(|o| o.labels.get(r.key()))
+                .map(AsRef::as_ref),
+        );
+    }
+    u32::try_from(values.into_iter().filter(|v| r.has(v)).count()).unwrap_or(u32::MAX)
+}
+
+impl Shaped {
+    /// The launch with its name and pods.
+    pub(crate) fn launch(self, name: Name, pods: Vec<PodIx>, requests: Resources) -> Launch {
+        Launch {
+            name,
+            pool: PoolIx(u32::try_from(self.pool).unwrap_or(u32::MAX)),
+            requirements: self.requirements,
+            types: self.types,
+            offering: self.offering,
+            price: NanoDollars::new(self.price),
+            pods,
+            requests,
+            min_values_relaxed: self.min_values_relaxed,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The lower bound on the price.
+//!
+//! The packer's bound holds for every packing of the rows it is given, so the rows here carry hard
+//! rules only, and of those only what no legal placement can escape: node selection, size, rules
+//! between nodes, and the share of a spread that every domain must take.
+
+use std::collections::BTreeMap;
+
+use joiner_model::{NanoDollars, PodIx};
+use joiner_pack as pack;
+
+use crate::cells::{Item, Part};
+use crate::classes::{Classes, Demand};
+use crate::ground::Ground;
+use crate::rows::RowMaker;
+use crate::select::Choices;
+use crate::wish;
+
+/// A price that no legal placement of `placed` can undercut.
+pub(crate) fn bound(ground: &Ground<'_>, choices: &mut Choices, placed: &[PodIx]) -> NanoDollars {
+    let problem = ground.problem;
+    let mut groups: BTreeMap<(u32, u16), Vec<PodIx>> = BTreeMap::new();
+    for pod in placed {
+        let s = problem.pods[pod.0 as usize].shape.0;
+        let level = wish::levels(problem, &problem.shapes[s as usize]);
+        groups.entry((s, level)).or_default().push(*pod);
+    }
+    for pods in groups.values_mut() {
+        pods.sort_by(|a, b| {
+            problem.pods[a.0 as usize]
+                .name
+                .cmp(&problem.pods[b.0 as usize].name)
+        });
+    }
+    let classes = Classes::new(ground, choices, &groups);
+    let parts: Vec<Part> = (0u32..)
+        .take(classes.all.len())
+        .flat_map(|c| forced_parts(ground, choices, &classes, c))
+        .collect();
+    let mut maker = RowMaker::new(ground, choices, &classes, &parts);
+    let todo: Vec<(u32, u32)> = (0u32..).zip(&parts).map(|(p, x)| (p, x.count)).collect();
+    let rows = maker.rows(&todo, &|_, _| false, &[]);
+    NanoDollars::new(pack::bound(&rows.problem, None, &pack::Settings::default()))
+}
+
+/// The pods of a class: so many are forced into each domain, the rest are free.
+fn forced_parts(ground: &Ground<'_>, choices: &Choices, classes: &Classes, c: u32) -> Vec<Part> {
+    let class = &classes.all[c as usize];
+    let item = Item {
+        members: vec![(c, 1)],
+        only_hosts: None,
+    };
+    let mut parts = Vec::new();
+    let mut free = class.count();
+    if let Some((key, values, each)) = forced_share(ground, choices, classes, c) {
+        for value in &values {
+            let limits = vec![(key.clone(), vec![value.clone()])];
+            parts.push(Part {
+                item: item.clone(),
+                count: each,
+                limits,
+                pins: Vec::new(),
+            });
+            free -= each;
+        }
+    }
+    if free > 0 {
+        parts.push(Part {
+            item,
+            count: free,
+            limits: Vec::new(),
+            pins: Vec::new(),
+        });
+    }
+    parts
+}
+
+/// The key, the domains and the number of pods that a spread forces into each of them. Only for a
+/// rule that counts this class and nothing else, so that the count of a domain is the class's own.
+fn forced_share(
+    _ground: &Ground<'_>,
+    _choices: &Choices,
+    classes: &Classes,
+    c: u32,
+) -> Option<(joiner_model::Name, Vec<joiner_model::Name>, u32)> {
+    let class = &classes.all[c as usize];
+    let mut best: Option<(joiner_model::Name, Vec<joiner_model::Name>, u32)> = None;
+    for r in class.owned.iter().filter(|r| class.is_counted(**r)) {
+        let rule = &classes.book.rules[*r as usize];
+        let Demand::Spread {
+            max_skew,
+            min_domains,
+            ..
+        } = rule.demand
+        else {
+            continue;
+        };
+        let domains = &classes.book.domains[*r as usize];
+        let alone = (0u32..)
+            .zip(&classes.all)
+            .all(|(k, x)| k == c || !x.is_counted(*r));
+        if rule.is_host()
+            || domains.len() < 2
+            || domains.len() < min_domains as usize
+            || !alone
+            || !classes.book.bound[*r as usize].counts.is_empty()
+        {
+            continue;
+        }
+        // With `low` in the emptiest domain the others hold at most low + skew.
+        let n = u64::from(class.count());
+        let d = domains.len() as u64;
+        let spare = u64::from(max_skew) * (d - 1);
+        let low = u32::try_from(n.saturating_sub(spare).div_ceil(d)).unwrap_or(0);
+        if low > 0 && best.as_ref().is_none_or(|(_, _, each)| low > *each) {
+            best = Some((rule.key.clone(), domains.clone(), low));
+        }
+    }
+    best
+}

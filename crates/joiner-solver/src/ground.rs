@@ -1,0 +1,668 @@
+//! The concrete nodes that could be bought, in dense form.
+//!
+//! A *kind* is a pool variant, an instance type and a domain: a node of a kind has exactly known
+//! labels. A *variant* is a pool with one value chosen for each label key of the pool's own making
+//! that somebody asks for. A *domain* is what an offering adds: zone, capacity type, and one value
+//! of each key for which types leave a choice. Node selection is a product of a set of variants, a
+//! set of types and a set of domains, because each label key belongs to exactly one of the three.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fixedbitset::FixedBitSet;
+use joiner_model::{
+    HostPort, Labels, Name, PodShape, Problem, Requirement, ResourceName, Resources, keys,
+    tolerates_all,
+};
+
+/// Which part of a kind carries a label key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// The node itself: every node is a domain of its own.
+    Host,
+    /// The pool and the values chosen for its own keys.
+    Variant,
+    /// The instance type.
+    Type,
+    /// The offering.
+    Domain,
+}
+
+/// A pool with its own label keys settled.
+#[derive(Debug)]
+pub(crate) struct Variant {
+    /// Index of the pool.
+    pub(crate) pool: usize,
+    /// Labels that come from the pool.
+    pub(crate) labels: Labels,
+}
+
+/// A node that could be bought.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    /// Index of the variant.
+    pub(crate) variant: u32,
+    /// Index of the instance type.
+    pub(crate) ty: u32,
+    /// Index of the domain.
+    pub(crate) domain: u32,
+    /// Index of the offering in its type.
+    pub(crate) offering: u32,
+    /// Nano-dollars an hour.
+    pub(crate) price: u64,
+    /// Index into [`Ground::rooms`].
+    pub(crate) room: u32,
+    /// Index into [`Ground::daemon_ports`].
+    pub(crate) ports: u32,
+}
+
+/// An existing node in dense form.
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// What pods may still use.
+    pub(crate) room: Vec<u64>,
+    /// Ports taken.
+    pub(crate) ports: Vec<HostPort>,
+    /// False when nothing new may be placed here.
+    pub(crate) open: bool,
+}
+
+/// The problem in dense form.
+pub(crate) struct Ground<'p> {
+    /// What it was made from.
+    pub(crate) problem: &'p Problem,
+    /// Resources that anybody asks for; every amount vector has this length.
+    pub(crate) dims: Vec<ResourceName>,
+    /// Pool variants.
+    pub(crate) variants: Vec<Variant>,
+    /// Label sets of offerings.
+    pub(crate) domains: Vec<Labels>,
+    /// Everything that could be bought, by pool variant, type, domain.
+    pub(crate) kinds: Vec<Kind>,
+    /// Distinct rooms of kinds.
+    pub(crate) rooms: Vec<Vec<u64>>,
+    /// Distinct sets of ports that daemons take.
+    pub(crate) daemon_ports: Vec<Vec<HostPort>>,
+    /// Existing nodes.
+    pub(crate) hosts: Vec<Host>,
+    levels: BTreeMap<Name, Level>,
+}
+
+impl<'p> Ground<'p> {
+    /// Lays out everything that could be bought.
+    pub(crate) fn new(problem: &'p Problem) -> Self {
+        let mentioned = mentioned_keys(problem);
+        let dims = dims(problem);
+        let levels = levels(problem, &mentioned);
+        let variants = variants(problem, &mentioned, &levels);
+        let mut ground = Self {
+            problem,
+            dims,
+            variants,
+            domains: Vec::new(),
+            kinds: Vec::new(),
+            rooms: Vec::new(),
+            daemon_ports: vec![Vec::new()],
+            hosts: Vec::new(),
+            levels,
+        };
+        ground.lay_out_kinds();
+        ground.hosts = (0..problem.nodes.len()).map(|n| ground.host(n)).collect();
+        ground.subtract_bound_pods();
+        ground
+    }
+
+    /// Which part of a kind carries `key`.
+    pub(crate) fn level(&self, key: &str) -> Level {
+        self.levels.get(key).copied().unwrap_or(Level::Variant)
+    }
+
+    /// Amounts in the order of [`Self::dims`].
+    pub(crate) fn amounts(&self, resources: &Resources) -> Vec<u64> {
+        self.dims.iter().map(|name| resources.get(name)).collect()
+    }
+
+    /// The pool of a kind.
+    pub(crate) fn pool_of(&self, kind: &Kind) -> usize {
+        self.variants[kind.variant as usize].pool
+    }
+
+    /// Room of a kind, daemons already taken off.
+    pub(crate) fn room_of(&self, kind: &Kind) -> &[u64] {
+        &self.rooms[kind.room as usize]
+    }
+
+    /// The value a kind has for `key`.
+    pub(crate) fn value_of(&self, kind: &Kind, key: &str) -> Option<&Name> {
+        match self.level(key) {
+            Level::Host => None,
+            Level::Variant => self.variants[kind.variant as usize].labels.get(key),
+            Level::Type => self.type_label(kind.ty as usize, key),
+            Level::Domain => self.domains[kind.domain as usize].get(key),
+        }
+    }
+
+    /// The single value a type has for `key`.
+    pub(crate) fn type_label(&self, ty: usize, key: &str) -> Option<&Name> {
+        let ty = &self.problem.types[ty];
+        if key == keys::INSTANCE_TYPE {
+            return Some(&ty.name);
+        }
+        ty.labels.get(key).and_then(|values| values.first())
+    }
+
+    /// The values that kinds passing `test` have for `key`, sorted.
+    pub(crate) fn values(&self, key: &str, test: impl Fn(&Kind) -> bool) -> Vec<Name> {
+        let level = self.level(key);
+        let mut seen: BTreeMap<u32, &Kind> = BTreeMap::new();
+        for kind in &self.kinds {
+            let part = match level {
+                Level::Host => return Vec::new(),
+                Level::Variant => kind.variant,
+                Level::Type => kind.ty,
+                Level::Domain => kind.domain,
+            };
+            if !seen.contains_key(&part) && test(kind) {
+                seen.insert(part, kind);
+            }
+        }
+        let values: BTreeSet<&Name> = seen
+            .values()
+            .filter_map(|k| self.value_of(k, key))
+            .collect();
+        values.into_iter().cloned().collect()
+    }
+
+    fn lay_out_kinds(&mut self) {
+        let domain_keys: Vec<Name> = {
+            let mut keys: Vec<Name> = self
+                .levels
+                .iter()
+                .filter(|(_, level)| **level == Level::Domain)
+                .map(|(key, _)| key.clone())
+                .collect();
+            keys.sort();
+            keys
+        };
+        let mut domains = Interner::default();
+        let type_domains: Vec<Vec<(u32, u32)>> = (0..self.problem.types.len())
+            .map(|ty| offered_domains(self.problem, ty, &domain_keys, &mut domains))
+            .collect();
+        self.domains = domains.items;
+        let mut rooms = Interner::default();
+        let mut ports = Interner::default();
+        ports.intern(Vec::new());
+        for v in 0..self.variants.len() {
+            self.lay_out_variant(v, &type_domains, &mut rooms, &mut ports);
+        }
+        self.rooms = rooms.items;
+        self.daemon_ports = ports.items;
+    }
+
+    /// Kinds of one variant: types and offerings that its pool's requirements leave.
+    fn lay_out_variant(
+        &mut self,
+        v: usize,
+        type_domains: &[Vec<(u32, u32)>],
+        rooms: &mut Interner<Vec<u64>>,
+        ports: &mut Interner<Vec<HostPort>>,
+    ) {
+        let pool = &self.problem.pools[self.variants[v].pool];
+        if pool.closed.is_some() {
+            return;
+        }
+        let all: Vec<&Requirement> = pool.requirements.iter().collect();
+        let own: Vec<Requirement> = pool
+            .labels
+            .iter()
+            .filter(|(key, _)| matches!(self.level(key), Level::Type | Level::Domain))
+            .map(|(key, value)| Requirement::is(key, value.clone()))
+            .collect();
+        let holds = |level: Level, value: &dyn Fn(&str) -> Option<Name>| {
+            all.iter()
+                .copied()
+                .chain(&own)
+                .filter(|r| self.level(r.key()) == level)
+                .all(|r| r.holds(value(r.key()).as_deref()))
+        };
+        let domain_ok: Vec<bool> = self
+            .domains
+            .iter()
+            .map(|d| holds(Level::Domain, &|key| d.get(key).cloned()))
+            .collect();
+        if !holds(Level::Variant, &|key| {
+            self.variants[v].labels.get(key).cloned()
+        }) {
+            return;
+        }
+        let daemons = DaemonLoads::new(self, v);
+        let mut kinds = Vec::new();
+        for ty in &pool.types {
+            let ty = ty.0 as usize;
+            if !holds(Level::Type, &|key| self.type_label(ty, key).cloned()) {
+                continue;
+            }
+            let instance = &self.problem.types[ty];
+            let Ok(allocatable) = instance.allocatable() else {
+                continue;
+            };
+            let allocatable = self.amounts(&allocatable);
+            for &(domain, offering) in &type_domains[ty] {
+                if !domain_ok[domain as usize] {
+                    continue;
+                }
+                let sold = &instance.offerings[offering as usize];
+                let mut room = allocatable.clone();
+                if !sold.extra_capacity.is_empty() {
+                    for (have, more) in room.iter_mut().zip(self.amounts(&sold.extra_capacity)) {
+                        *have = have.saturating_add(more);
+                    }
+                }
+                let Some((room, taken)) = daemons.room_left(self, ty, domain as usize, room) else {
+                    continue;
+                };
+                kinds.push(Kind {
+                    variant: u32::try_from(v).unwrap_or(u32::MAX),
+                    ty: u32::try_from(ty).unwrap_or(u32::MAX),
+                    domain,
+                    offering,
+                    price: sold.price.get(),
+                    room: rooms.intern(room),
+                    ports: ports.intern(taken),
+                });
+            }
+        }
+        self.kinds.extend(kinds);
+    }
+
+    fn host(&self, n: usize) -> Host {
+        let node = &self.problem.nodes[n];
+        Host {
+            room: self.amounts(&node.allocatable),
+            ports: Vec::new(),
+            open: !node.closed,
+        }
+    }
+
+    /// Takes bound pods, and daemons that are still to come, off the room of existing nodes.
+    fn subtract_bound_pods(&mut self) {
+        let problem = self.problem;
+        let mut running: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); problem.nodes.len()];
+        for pod in &problem.pods {
+            let Some(node) = pod.node else { continue };
+            let shape = &problem.shapes[pod.shape.0 as usize];
+            let used = self.amounts(&shape.requests);
+            let host = &mut self.hosts[node.0 as usize];
+            take(&mut host.room, &used, &mut host.open);
+            host.ports.extend(shape.ports.iter().cloned());
+            if let Some(daemon) = pod.daemon {
+                running[node.0 as usize].insert(daemon.0);
+            }
+        }
+        for (n, node) in problem.nodes.iter().enumerate() {
+            for (d, daemon) in (0u32..).zip(&problem.daemons) {
+                let shape = &daemon.shape;
+                let wanted = !running[n].contains(&d)
+                    && tolerates_all(&shape.tolerations, &node.taints, true).is_ok()
+                    && selects(shape, &node.labels);
+                if wanted {
+                    let used = self.amounts(&shape.requests);
+                    let host = &mut self.hosts[n];
+                    take(&mut host.room, &used, &mut host.open);
+                }
+            }
+        }
+    }
+}
+
+/// Takes `used` off `room`; a node that has too little is closed.
+fn take(room: &mut [u64], used: &[u64], open: &mut bool) {
+    for (have, need) in room.iter_mut().zip(used) {
+        match have.checked_sub(*need) {
+            Some(left) => *have = left,
+            None => {
+                *have = 0;
+                *open = false;
+            }
+        }
+    }
+}
+
+/// True when node selection of `shape` (selector and one required term) holds for these labels.
+pub(crate) fn selects(shape: &PodShape, labels: &Labels) -> bool {
+    let holds = |terms: &[Requirement]| {
+        terms
+            .iter()
+            .all(|r| r.holds(labels.get(r.key()).map(AsRef::as_ref)))
+    };
+    holds(&shape.node_selector)
+        && (shape.node_terms.is_empty() || shape.node_terms.iter().any(|t| holds(t)))
+}
+
+/// Which daemons come with a node of one variant.
+struct DaemonLoads {
+    /// For each daemon: the types and domains it selects, and what it takes.
+    daemons: Vec<(Vec<(FixedBitSet, FixedBitSet)>, Vec<u64>, Vec<HostPort>)>,
+}
+
+impl DaemonLoads {
+    fn new(ground: &Ground<'_>, v: usize) -> Self {
+        let variant = &ground.variants[v];
+        let taints = &ground.problem.pools[variant.pool].taints;
+        let daemons = ground
+            .problem
+            .daemons
+            .iter()
+            .filter(|d| tolerates_all(&d.shape.tolerations, taints, true).is_ok())
+            .map(|d| {
+                let none = vec![Vec::new()];
+                let terms = if d.shape.node_terms.is_empty() {
+                    &none
+                } else {
+                    &d.shape.node_terms
+                };
+                let selected = terms
+                    .iter()
+                    .filter_map(|t| ground.narrow(v, d.shape.node_selector.iter().chain(t)))
+                    .collect();
+                (
+                    selected,
+                    ground.amounts(&d.shape.requests),
+                    d.shape.ports.clone(),
+                )
+            })
+            .collect();
+        Self { daemons }
+    }
+
+    /// Room and ports after the daemons of this type and domain, or `None` when they do not fit.
+    fn room_left(
+        &self,
+        _ground: &Ground<'_>,
+        ty: usize,
+        domain: usize,
+        mut room: Vec<u64>,
+    ) -> Option<(Vec<u64>, Vec<HostPort>)> {
+        let mut ports = Vec::new();
+        for (selected, used, taken) in &self.daemons {
+            if selected
+                .iter()
+                .any(|(types, domains)| types.contains(ty) && domains.contains(domain))
+            {
+                for (have, need) in room.iter_mut().zip(used) {
+                    *have = have.checked_sub(*need)?;
+                }
+                ports.extend(taken.iter().cloned());
+            }
+        }
+        Some((room, ports))
+    }
+}
+
+impl Ground<'_> {
+    /// Types and domains for which `terms` hold on nodes of variant `v`; `None` when none can.
+    pub(crate) fn narrow<'r>(
+        &self,
+        v: usize,
+        terms: impl Iterator<Item = &'r Requirement>,
+    ) -> Option<(FixedBitSet, FixedBitSet)> {
+        let mut types = FixedBitSet::with_capacity(self.problem.types.len());
+        types.insert_range(..);
+        let mut domains = FixedBitSet::with_capacity(self.domains.len());
+        domains.insert_range(..);
+        for r in terms {
+            match self.level(r.key()) {
+                Level::Host => {
+                    if r.members().is_some() {
+                        return None;
+                    }
+                }
+                Level::Variant => {
+                    let value = self.variants[v].labels.get(r.key());
+                    if !r.holds(value.map(AsRef::as_ref)) {
+                        return None;
+                    }
+                }
+                Level::Type => keep(&mut types, |t| {
+                    r.holds(self.type_label(t, r.key()).map(AsRef::as_ref))
+                }),
+                Level::Domain => keep(&mut domains, |d| {
+                    r.holds(self.domains[d].get(r.key()).map(AsRef::as_ref))
+                }),
+            }
+        }
+        Some((types, domains))
+    }
+}
+
+/// Keeps the members for which `test` is true.
+pub(crate) fn keep(set: &mut FixedBitSet, test: impl Fn(usize) -> bool) {
+    let gone: Vec<usize> = set.ones().filter(|i| !test(*i)).collect();
+    for i in gone {
+        set.remove(i);
+    }
+}
+
+/// Gives equal values equal numbers, in order of first appearance.
+pub(crate) struct Interner<T> {
+    numbers: BTreeMap<T, u32>,
+    /// The values by number.
+    pub(crate) items: Vec<T>,
+}
+
+impl<T> Default for Interner<T> {
+    fn default() -> Self {
+        Self {
+            numbers: BTreeMap::new(),
+            items: Vec::new(),
+        }
+    }
+}
+
+impl<T: Ord + Clone> Interner<T> {
+    /// The number of `item`.
+    pub(crate) fn intern(&mut self, item: T) -> u32 {
+        if let Some(number) = self.numbers.get(&item) {
+            return *number;
+        }
+        let number = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
+        self.items.push(item.clone());
+        self.numbers.insert(item, number);
+        number
+    }
+}
+
+/// Every resource that a pod or daemon asks for.
+fn dims(problem: &Problem) -> Vec<ResourceName> {
+    let mut all: BTreeSet<ResourceName> =
+        [ResourceName::Cpu, ResourceName::Memory, ResourceName::Pods].into();
+    let shapes = problem
+        .shapes
+        .iter()
+        .chain(problem.daemons.iter().map(|d| &d.shape));
+    for shape in shapes {
+        all.extend(
+            shape
+                .requests
+                .iter()
+                .filter(|(_, n)| *n > 0)
+                .map(|(name, _)| name.clone()),
+        );
+    }
+    all.into_iter().collect()
+}
+
+/// Every label key that pods, daemons or pools speak of.
+fn mentioned_keys(problem: &Problem) -> BTreeMap<Name, BTreeSet<Name>> {
+    let mut all: BTreeMap<Name, BTreeSet<Name>> = BTreeMap::new();
+    let mut note = |r: &Requirement| {
+        all.entry(r.key().clone())
+            .or_default()
+            .extend(r.named_values().iter().cloned());
+    };
+    let shapes = problem
+        .shapes
+        .iter()
+        .chain(problem.daemons.iter().map(|d| &d.shape));
+    for shape in shapes.clone() {
+        shape.node_selector.iter().for_each(&mut note);
+        shape.node_terms.iter().flatten().for_each(&mut note);
+        shape
+            .preferred_node_terms
+            .iter()
+            .flat_map(|p| &p.term)
+            .for_each(&mut note);
+        shape.volume_terms.iter().flatten().for_each(&mut note);
+    }
+    for pool in &problem.pools {
+        pool.requirements.iter().for_each(&mut note);
+    }
+    for pool in &problem.pools {
+        for key in pool.labels.keys() {
+            all.entry(key.clone()).or_default();
+        }
+    }
+    for shape in shapes {
+        let terms = shape.affinity.iter().chain(&shape.anti_affinity);
+        let preferred = shape
+            .preferred_affinity
+            .iter()
+            .chain(&shape.preferred_anti_affinity)
+            .map(|p| &p.term);
+        let topology = terms
+            .chain(preferred)
+            .map(|t| &t.key)
+            .chain(shape.spreads.iter().map(|s| &s.key));
+        for key in topology {
+            all.entry(key.clone()).or_default();
+        }
+    }
+    all
+}
+
+/// Assigns every key to the part of a kind that carries it.
+fn levels(problem: &Problem, mentioned: &BTreeMap<Name, BTreeSet<Name>>) -> BTreeMap<Name, Level> {
+    let mut levels = BTreeMap::new();
+    for ty in &problem.types {
+        for (key, values) in &ty.labels {
+            if values.len() > 1 && mentioned.contains_key(key) {
+                levels.insert(key.clone(), Level::Domain);
+            } else {
+                levels.entry(key.clone()).or_insert(Level::Type);
+            }
+        }
+    }
+    for ty in &problem.types {
+        for key in ty.offerings.iter().flat_map(|o| o.labels.keys()) {
+            let told_apart = matches!(key.as_ref(), keys::ZONE | keys::CAPACITY_TYPE);
+            if told_apart || mentioned.contains_key(key) {
+                levels.insert(key.clone(), Level::Domain);
+            }
+        }
+    }
+    levels.insert(keys::INSTANCE_TYPE.into(), Level::Type);
+    levels.insert(keys::HOSTNAME.into(), Level::Host);
+    levels
+}
+
+/// Most variants one pool is unfolded into.
+const VARIANTS_MAX: usize = 512;
+
+/// Pools with one value chosen for each key of their own that somebody asks for.
+fn variants(
+    problem: &Problem,
+    mentioned: &BTreeMap<Name, BTreeSet<Name>>,
+    levels: &BTreeMap<Name, Level>,
+) -> Vec<Variant> {
+    let mut all = Vec::new();
+    for (p, pool) in problem.pools.iter().enumerate() {
+        let mut labels = vec![pool.labels.clone()];
+        for r in pool.requirements.iter() {
+            let own = !levels.contains_key(r.key()) && !pool.labels.contains_key(r.key());
+            let values = if own {
+                own_values(r, mentioned)
+            } else {
+                Vec::new()
+            };
+            if values.is_empty() || labels.len() * values.len() > VARIANTS_MAX {
+                if let (true, Some(value)) = (own, values.first()) {
+                    labels
+                        .iter_mut()
+                        .for_each(|l| drop(l.insert(r.key().clone(), value.clone())));
+                }
+                continue;
+            }
+            labels = labels
+                .iter()
+                .flat_map(|l| {
+                    values.iter().map(move |value| {
+                        let mut l = l.clone();
+                        l.insert(r.key().clone(), value.clone());
+                        l
+                    })
+                })
+                .collect();
+        }
+        all.extend(labels.into_iter().map(|labels| Variant { pool: p, labels }));
+    }
+    all
+}
+
+/// The values that a pool's own key can take, as far as anybody can tell them apart.
+fn own_values(r: &Requirement, mentioned: &BTreeMap<Name, BTreeSet<Name>>) -> Vec<Name> {
+    match r.members() {
+        Some(members) => members.iter().cloned().collect(),
+        None if !r.holds(None) => {
+            let named = mentioned.get(r.key()).cloned().unwrap_or_default();
+            let mut values: Vec<Name> = named.into_iter().filter(|v| r.has(v)).collect();
+            let unnamed = (0..=i64::MAX)
+                .map(|n| Name::from(n.to_string()))
+                .take(100_000)
+                .find(|v| r.has(v) && !values.contains(v));
+            values.extend(unnamed);
+            values
+        }
+        None => Vec::new(),
+    }
+}
+
+/// Domains in which a type is for sale, with the offering of each.
+fn offered_domains(
+    problem: &Problem,
+    ty: usize,
+    domain_keys: &[Name],
+    domains: &mut Interner<Labels>,
+) -> Vec<(u32, u32)> {
+    let ty = &problem.types[ty];
+    let mut all: Vec<(u32, u32)> = Vec::new();
+    for (o, offering) in (0u32..).zip(&ty.offerings) {
+        if !offering.available
+            || offering
+                .reservation
+                .as_ref()
+                .is_some_and(|(_, left)| *left == 0)
+        {
+            continue;
+        }
+        let mut worlds: Vec<Labels> = vec![Labels::new()];
+        for key in domain_keys {
+            let own = offering.labels.get(key).map(std::slice::from_ref);
+            let Some(values) = own.or_else(|| ty.labels.get(key).map(Vec::as_slice)) else {
+                continue;
+            };
+            worlds = worlds
+                .iter()
+                .flat_map(|w| {
+                    values.iter().map(move |value| {
+                        let mut w = w.clone();
+                        w.insert(key.clone(), value.clone());
+                        w
+                    })
+                })
+                .collect();
+        }
+        for world in worlds {
+            all.push((domains.intern(world), o));
+        }
+    }
+    all
+}

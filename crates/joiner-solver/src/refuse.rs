@@ -1,0 +1,410 @@
+//! Why a pod was left over, and how offerings are ruled out one after another.
+
+use std::collections::BTreeMap;
+
+use joiner_model::{
+    Incompatible, Labels, Name, PodIx, PodShape, Pool, PoolRefusal, Problem, Refusal, Requirement,
+    Requirements, ResourceName, Ruling, keys, tolerates_all,
+};
+
+use crate::classes::{Classes, Demand};
+use crate::ground::{Ground, Level};
+use crate::select::{Asks, Choices};
+use crate::wish;
+
+/// Finds reasons, once per shape.
+pub(crate) struct Refuser<'a, 'p> {
+    ground: &'a Ground<'p>,
+    choices: &'a mut Choices,
+    classes: &'a Classes,
+    known: BTreeMap<u32, Vec<Refusal>>,
+}
+
+impl<'a, 'p> Refuser<'a, 'p> {
+    pub(crate) fn new(
+        ground: &'a Ground<'p>,
+        choices: &'a mut Choices,
+        classes: &'a Classes,
+    ) -> Self {
+        Self {
+            ground,
+            choices,
+            classes,
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// Why this pod is left over: one reason per pool, heaviest first, then the existing nodes.
+    pub(crate) fn refusals(&mut self, pod: PodIx) -> Vec<Refusal> {
+        let s = self.ground.problem.pods[pod.0 as usize].shape.0;
+        if let Some(known) = self.known.get(&s) {
+            return known.clone();
+        }
+        let refusals = self.find(s);
+        self.known.insert(s, refusals.clone());
+        refusals
+    }
+
+    fn find(&mut self, s: u32) -> Vec<Refusal> {
+        let problem = self.ground.problem;
+        let shape = &problem.shapes[s as usize];
+        let mut pools: Vec<&Pool> = problem.pools.iter().collect();
+        pools.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.name.cmp(&b.name)));
+        let mut all: Vec<Refusal> = pools
+            .into_iter()
+            .map(|pool| {
+                let ruling = self.pool_ruling(s, shape, pool);
+                Refusal::Pool(PoolRefusal {
+                    pool: pool.name.clone(),
+                    ruling,
+                })
+            })
+            .collect();
+        if all.is_empty() {
+            all.push(Refusal::NoPools);
+        }
+        if !problem.nodes.is_empty() {
+            let ruling = self.node_ruling(s, shape);
+            all.push(Refusal::Nodes {
+                n_nodes: problem.nodes.len(),
+                ruling,
+            });
+        }
+        all
+    }
+
+    fn pool_ruling(&mut self, s: u32, shape: &PodShape, pool: &Pool) -> Ruling {
+        if let Some(ruling) = static_ruling(self.ground, shape, pool) {
+            return ruling;
+        }
+        if let Some(ruling) = self.limit_ruling(s, pool) {
+            return ruling;
+        }
+        self.topology_ruling(s).unwrap_or(Ruling::Full)
+    }
+
+    /// A limit that leaves no room for any type that could hold the pod.
+    fn limit_ruling(&mut self, s: u32, pool: &Pool) -> Option<Ruling> {
+        let limits = pool.limits.as_ref()?;
+        let problem = self.ground.problem;
+        let shape = &problem.shapes[s as usize];
+        let level = wish::levels(problem, shape);
+        let choice = self
+            .choices
+            .of(self.ground, Asks::new(shape, None, level > 0));
+        let choice = &self.choices.all[choice as usize];
+        let need = self.ground.amounts(&shape.requests);
+        let mut smallest: BTreeMap<&ResourceName, u64> = BTreeMap::new();
+        for kind in &self.ground.kinds {
+            let usable = problem.pools[self.ground.pool_of(kind)].name == pool.name
+                && choice.alternatives.iter().any(|sel| sel.has(kind))
+                && need
+                    .iter()
+                    .zip(self.ground.room_of(kind))
+                    .all(|(q, r)| q <= r);
+            if usable {
+                for (name, _) in limits.iter() {
+                    let has = match name.as_str() {
+                        "nodes" => 1,
+                        _ => problem.types[kind.ty as usize].capacity.get(name),
+                    };
+                    let slot = smallest.entry(name).or_insert(u64::MAX);
+                    *slot = (*slot).min(has);
+                }
+            }
+        }
+        limits.iter().find_map(|(name, limit)| {
+            let used: u64 = problem
+                .nodes
+                .iter()
+                .filter(|n| n.pool.as_ref() == Some(&pool.name))
+                .map(|n| {
+                    if name.as_str() == "nodes" {
+                        1
+                    } else {
+                        n.capacity.get(name)
+                    }
+                })
+                .sum();
+            let left = limit.saturating_sub(used);
+            // What the plan itself takes of the limit is not known here: say what was there.
+            let wanted = smallest.get(name).copied()?;
+            (wanted > 0).then(|| Ruling::Limit {
+                resource: name.clone(),
+                limit,
+                left,
+            })
+        })
+    }
+
+    /// The first rule over topology that the pod is under.
+    fn topology_ruling(&self, s: u32) -> Option<Ruling> {
+        let class = self
+            .classes
+            .all
+            .iter()
+            .filter(|c| c.shape == s)
+            .max_by_key(|c| c.level)?;
+        let rulings = class.owned.iter().map(|r| {
+            let rule = &self.classes.book.rules[*r as usize];
+            let key = rule.key.clone();
+            match rule.demand {
+                Demand::Spread { max_skew, .. } => Ruling::Spread { key, max_skew },
+                Demand::Affinity => Ruling::Affinity { key },
+                Demand::Anti { .. } => Ruling::AntiAffinity { key },
+            }
+        });
+        let kept_off = class.counted.iter().filter_map(|r| {
+            let rule = &self.classes.book.rules[*r as usize];
+            matches!(rule.demand, Demand::Anti { both: true }).then(|| Ruling::AntiAffinity {
+                key: rule.key.clone(),
+            })
+        });
+        rulings.chain(kept_off).next()
+    }
+
+    fn node_ruling(&mut self, s: u32, shape: &PodShape) -> Ruling {
+        let problem = self.ground.problem;
+        let choice = self.choices.of(self.ground, Asks::new(shape, None, true));
+        let choice = &self.choices.all[choice as usize];
+        if choice.strict_hosts.is_clear() {
+            let asks = own_asks(shape).to_string();
+            return Ruling::NoOffering {
+                asks,
+                n_types: problem.nodes.len(),
+            };
+        }
+        let untolerated = problem
+            .nodes
+            .iter()
+            .find_map(|n| tolerates_all(&shape.tolerations, &n.taints, true).err());
+        match untolerated {
+            Some(taint) if choice.hosts.is_clear() => Ruling::Taint(taint.clone()),
+            _ => {
+                let need = self.ground.amounts(&shape.requests);
+                let fits = choice.hosts.ones().any(|n| {
+                    need.iter()
+                        .zip(&self.ground.hosts[n].room)
+                        .all(|(q, r)| q <= r)
+                });
+                let topology = if fits { self.topology_ruling(s) } else { None };
+                topology.unwrap_or(Ruling::Full)
+            }
+        }
+    }
+}
+
+/// Node selection of a shape with its first required term.
+fn own_asks(shape: &PodShape) -> Requirements {
+    let first = shape.node_terms.first().into_iter().flatten();
+    shape.node_selector.iter().chain(first).cloned().collect()
+}
+
+/// What rules a pool out for a pod by itself on an empty node, before limits and topology.
+fn static_ruling(ground: &Ground<'_>, shape: &PodShape, pool: &Pool) -> Option<Ruling> {
+    let problem = ground.problem;
+    if let Some(why) = &pool.closed {
+        return Some(Ruling::Closed(why.clone()));
+    }
+    if let Err(taint) = tolerates_all(&shape.tolerations, &pool.taints, true) {
+        return Some(Ruling::Taint(taint.clone()));
+    }
+    let mut template = pool.requirements.clone();
+    let labels: Labels = pool.labels.clone();
+    Requirements::from_labels(&labels)
+        .iter()
+        .for_each(|r| template.add(r.clone()));
+    let known: Vec<Name> = problem.well_known.iter().cloned().collect();
+    let open = |key: &str| {
+        key != keys::HOSTNAME
+            && (keys::WELL_KNOWN.contains(&key)
+                || problem.well_known.contains(key)
+                || matches!(ground.level(key), Level::Type | Level::Domain))
+    };
+    let mut incompatible: Option<Incompatible> = None;
+    let compatible = terms_of(shape).into_iter().any(|asks| {
+        template
+            .compatible(&asks, open, &known)
+            .map_err(|e| incompatible.get_or_insert(e).clone())
+            .is_ok()
+    });
+    if !compatible {
+        return incompatible.map(Ruling::Labels);
+    }
+    let funnel = Narrowing::new(ground, shape, pool);
+    funnel.ruling(shape, pool)
+}
+
+/// Node selection as alternatives: selector with each required term.
+fn terms_of(shape: &PodShape) -> Vec<Requirements> {
+    let base: Vec<Requirement> = shape.node_selector.clone();
+    if shape.node_terms.is_empty() {
+        return vec![base.into_iter().collect()];
+    }
+    shape
+        .node_terms
+        .iter()
+        .map(|t| base.iter().chain(t).cloned().collect())
+        .collect()
+}
+
+/// How many offerings of a pool survive each question.
+struct Narrowing<'g, 'p> {
+    ground: &'g Ground<'p>,
+    n_matching: usize,
+    n_with_volumes: usize,
+    n_fitting: usize,
+    n_port_free: usize,
+    most: Vec<u64>,
+    need: Vec<u64>,
+}
+
+impl<'g, 'p> Narrowing<'g, 'p> {
+    fn new(ground: &'g Ground<'p>, shape: &PodShape, pool: &Pool) -> Self {
+        let mut choices = Choices::default();
+        let mut plain = shape.clone();
+        plain.volume_terms.clear();
+        let bare = choices.of(ground, Asks::new(&plain, None, true));
+        let full = choices.of(ground, Asks::new(shape, None, true));
+        let need = ground.amounts(&shape.requests);
+        let mut this = Self {
+            ground,
+            n_matching: 0,
+            n_with_volumes: 0,
+            n_fitting: 0,
+            n_port_free: 0,
+            most: vec![0; need.len()],
+            need,
+        };
+        for kind in &ground.kinds {
+            let has = |c: u32| {
+                choices.all[c as usize]
+                    .alternatives
+                    .iter()
+                    .any(|sel| sel.has(kind))
+            };
+            if ground.problem.pools[ground.pool_of(kind)].name != pool.name || !has(bare) {
+                continue;
+            }
+            this.n_matching += 1;
+            if !has(full) {
+                continue;
+            }
+            this.n_with_volumes += 1;
+            let room = ground.room_of(kind);
+            for (most, r) in this.most.iter_mut().zip(room) {
+                *most = (*most).max(*r);
+            }
+            if this.need.iter().zip(room).any(|(q, r)| q > r) {
+                continue;
+            }
+            this.n_fitting += 1;
+            let taken = &ground.daemon_ports[kind.ports as usize];
+            let free = shape
+                .ports
+                .iter()
+                .all(|p| taken.iter().all(|t| !t.conflicts(p)));
+            this.n_port_free += usize::from(free);
+        }
+        this
+    }
+
+    fn ruling(&self, shape: &PodShape, pool: &Pool) -> Option<Ruling> {
+        if self.n_matching == 0 {
+            let asks = own_asks(shape).to_string();
+            return Some(Ruling::NoOffering {
+                asks,
+                n_types: pool.types.len(),
+            });
+        }
+        if self.n_with_volumes == 0 {
+            return Some(Ruling::Volumes);
+        }
+        if self.n_fitting == 0 {
+            let short = (0..self.need.len())
+                .filter(|d| self.need[*d] > self.most[*d])
+                .max_by_key(|d| {
+                    u128::from(self.need[*d]) * 1000 / u128::from(self.most[*d].max(1))
+                });
+            let d = short.unwrap_or(0);
+            return Some(Ruling::TooLarge {
+                resource: self.ground.dims[d].clone(),
+                needed: self.need[d],
+                most: self.most[d],
+            });
+        }
+        if self.n_port_free == 0 {
+            return shape.ports.first().map(|p| Ruling::Port(p.port));
+        }
+        None
+    }
+}
+
+/// How the offerings of all pools are ruled out for one pod, question by question.
+#[derive(Clone, Debug)]
+pub struct Funnel {
+    /// One list of steps per pool, heaviest pool first.
+    pub pools: Vec<(Name, Vec<FunnelStep>)>,
+}
+
+/// One question and what is left after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunnelStep {
+    /// What was asked, in words.
+    pub question: String,
+    /// Offerings left.
+    pub n_left: usize,
+}
+
+/// The funnel from all offerings to those that can hold a pod by itself.
+#[must_use]
+pub fn explain(problem: &Problem, pod: PodIx) -> Funnel {
+    let ground = Ground::new(problem);
+    let shape = problem.shape(pod);
+    let mut pools: Vec<&Pool> = problem.pools.iter().collect();
+    pools.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.name.cmp(&b.name)));
+    let steps = |pool: &&Pool| {
+        let n_all: usize = pool
+            .types
+            .iter()
+            .map(|t| problem.types[t.0 as usize].offerings.len())
+            .sum();
+        let in_pool = |k: &&crate::ground::Kind| problem.pools[ground.pool_of(k)].name == pool.name;
+        let mut steps = vec![
+            FunnelStep {
+                question: "offerings of the pool's types".into(),
+                n_left: n_all,
+            },
+            FunnelStep {
+                question: "for sale and allowed by the pool".into(),
+                n_left: ground.kinds.iter().filter(in_pool).count(),
+            },
+        ];
+        if let Err(taint) = tolerates_all(&shape.tolerations, &pool.taints, true) {
+            steps.push(FunnelStep {
+                question: format!("taint {taint} tolerated"),
+                n_left: 0,
+            });
+            return (pool.name.clone(), steps);
+        }
+        let narrowing = Narrowing::new(&ground, shape, pool);
+        let asks = own_asks(shape).to_string();
+        let asks = if asks.is_empty() {
+            "node selection (none)".into()
+        } else {
+            asks
+        };
+        for (question, n_left) in [
+            (asks, narrowing.n_matching),
+            ("volumes within reach".into(), narrowing.n_with_volumes),
+            (format!("room for {}", shape.requests), narrowing.n_fitting),
+            ("host ports free of daemons".into(), narrowing.n_port_free),
+        ] {
+            steps.push(FunnelStep { question, n_left });
+        }
+        (pool.name.clone(), steps)
+    };
+    Funnel {
+        pools: pools.iter().map(steps).collect(),
+    }
+}

@@ -1,0 +1,716 @@
+//! The packing problem that is left when pods are classes and domains are chosen.
+//!
+//! Rules between nodes become caps (at most so many of a group on one node) and tokens (these may
+//! not meet those). Pool limits and reservations become budgets. Pool weights become *home* and
+//! *also*: a pod may justify a node only in the heaviest pools that can hold it, and may fill up a
+//! node of a lighter pool that another pod justifies.
+
+use std::collections::BTreeMap;
+
+use fixedbitset::FixedBitSet;
+use joiner_model::{HostPort, Name, ResourceName};
+use joiner_pack as pack;
+
+use crate::cells::{Limits, Part, need_of};
+use crate::classes::{Class, Classes, Demand};
+use crate::ground::{Ground, Interner};
+use crate::select::{Choices, Sel};
+
+/// A node that an earlier round bought.
+#[derive(Clone, Debug)]
+pub(crate) struct Opened {
+    /// Index of its kind.
+    pub(crate) kind: u32,
+    /// Parts on it and how many items of each.
+    pub(crate) parts: Vec<(u32, u32)>,
+}
+
+/// All that the packer needs to know, and how to read its answer.
+pub(crate) struct Rows {
+    /// The packer's problem.
+    pub(crate) problem: pack::Problem,
+    /// For each row the parts it stands for, with counts.
+    pub(crate) sources: Vec<Vec<(u32, u32)>>,
+    /// Parts that no kind and no node can hold.
+    pub(crate) hopeless: Vec<(u32, u32)>,
+}
+
+/// What stays the same over all rounds of one attempt.
+pub(crate) struct RowMaker<'a, 'p> {
+    ground: &'a Ground<'p>,
+    choices: &'a Choices,
+    classes: &'a Classes,
+    parts: &'a [Part],
+    marks: Marks,
+    drivers: Vec<Name>,
+    members: BTreeMap<GroupKey, FixedBitSet>,
+    /// Limited resource and remaining amount by budget; `None` for reservations.
+    pub(crate) budgets: Vec<Budget>,
+    spends: Vec<Vec<(u32, u64)>>,
+}
+
+/// One limit of a pool, or one reservation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Budget {
+    /// A pool's limit on a resource.
+    Limit {
+        /// Index of the pool.
+        pool: usize,
+        /// The resource.
+        resource: ResourceName,
+        /// What is left of the limit before this plan.
+        left: u64,
+    },
+    /// Reserved instances.
+    Reservation {
+        /// The reservation.
+        id: Name,
+        /// How many are left.
+        left: u64,
+    },
+}
+
+/// Everything that decides which kinds an item may use, apart from its size.
+type GroupKey = (Vec<u32>, Limits, Vec<HostPort>);
+
+/// Caps and tokens of classes and hosts.
+struct Marks {
+    caps: Vec<u32>,
+    class_caps: Vec<Vec<u32>>,
+    class_emits: Vec<Vec<u32>>,
+    class_repels: Vec<Vec<u32>>,
+    host_caps: Vec<Vec<(u32, u32)>>,
+    host_emits: Vec<Vec<u32>>,
+    host_repels: Vec<Vec<u32>>,
+}
+
+impl<'a, 'p> RowMaker<'a, 'p> {
+    /// Prepares caps, tokens and budgets.
+    pub(crate) fn new(
+        ground: &'a Ground<'p>,
+        choices: &'a Choices,
+        classes: &'a Classes,
+        parts: &'a [Part],
+    ) -> Self {
+        let marks = Marks::new(ground, classes);
+        let mut drivers: Vec<Name> = ground
+            .problem
+            .nodes
+            .iter()
+            .flat_map(|n| n.volume_limits.keys().cloned())
+            .collect();
+        drivers.sort();
+        drivers.dedup();
+        let budgets = budgets(ground);
+        let spends = spends(ground, &budgets);
+        let members = BTreeMap::new();
+        Self {
+            ground,
+            choices,
+            classes,
+            parts,
+            marks,
+            drivers,
+            members,
+            budgets,
+            spends,
+        }
+    }
+
+    /// What the nodes bought so far take of each budget.
+    pub(crate) fn spent(&self, opened: &[Opened]) -> Vec<u64> {
+        let mut spent = vec![0u64; self.budgets.len()];
+        for node in opened {
+            for (b, amount) in &self.spends[node.kind as usize] {
+                spent[*b as usize] += amount;
+            }
+        }
+        spent
+    }
+
+    /// Kinds that an item may use whatever its size, in pools that `pool_open` admits.
+    fn kinds_of(&mut self, p: u32) -> FixedBitSet {
+        let part = &self.parts[p as usize];
+        let mut choice: Vec<u32> = part
+            .item
+            .members
+            .iter()
+            .map(|(c, _)| self.class(*c).choice)
+            .collect();
+        choice.sort_unstable();
+        choice.dedup();
+        let mut ports: Vec<HostPort> = Vec::new();
+        if self.ground.daemon_ports.len() > 1 {
+            for (c, _) in &part.item.members {
+                ports.extend(self.shape_ports(*c).iter().cloned());
+            }
+        }
+        let key = (choice, part.limits.clone(), ports);
+        if part.item.only_hosts.is_some() {
+            return FixedBitSet::with_capacity(self.ground.kinds.len());
+        }
+        if let Some(kinds) = self.members.get(&key) {
+            return kinds.clone();
+        }
+        let sels: Vec<Vec<Sel>> = key
+            .0
+            .iter()
+            .map(|c| {
+                let mut sels = self.choices.all[*c as usize].alternatives.clone();
+                for sel in &mut sels {
+                    key.1
+                        .iter()
+                        .for_each(|(k, values)| sel.limit(self.ground, k, values));
+                }
+                sels
+            })
+            .collect();
+        let mut kinds = FixedBitSet::with_capacity(self.ground.kinds.len());
+        for (k, kind) in self.ground.kinds.iter().enumerate() {
+            let free = self.ground.daemon_ports[kind.ports as usize]
+                .iter()
+                .all(|taken| key.2.iter().all(|port| !port.conflicts(taken)));
+            kinds.set(
+                k,
+                free && sels.iter().all(|s| s.iter().any(|sel| sel.has(kind))),
+            );
+        }
+        self.members.insert(key, kinds.clone());
+        kinds
+    }
+
+    fn class(&self, c: u32) -> &Class {
+        &self.classes.all[c as usize]
+    }
+
+    fn shape_ports(&self, c: u32) -> &[HostPort] {
+        &self.ground.problem.shapes[self.class(c).shape as usize].ports
+    }
+
+    /// Existing nodes that an item may use whatever its size.
+    fn hosts_of(&self, part: &Part) -> Vec<u32> {
+        let problem = self.ground.problem;
+        (0u32..)
+            .take(problem.nodes.len())
+            .filter(|n| {
+                let i = *n as usize;
+                let labels = &problem.nodes[i].labels;
+                part.item
+                    .only_hosts
+                    .as_ref()
+                    .is_none_or(|only| only.contains(i))
+                    && part.item.members.iter().all(|(c, _)| {
+                        self.choices.all[self.class(*c).choice as usize]
+                            .hosts
+                            .contains(i)
+                            && self.uncrowded(*c, *n)
+                    })
+                    && part.limits.iter().all(|(key, values)| {
+                        labels
+                            .get(key)
+                            .is_some_and(|v| values.binary_search(v).is_ok())
+                    })
+                    && part.pins.iter().all(|key| labels.contains_key(key))
+            })
+            .collect()
+    }
+
+    /// Spreads over nodes that count others only: a node with too many of those is out.
+    fn uncrowded(&self, c: u32, host: u32) -> bool {
+        let class = self.class(c);
+        class.owned.iter().all(|r| {
+            let rule = &self.classes.book.rules[*r as usize];
+            match rule.demand {
+                Demand::Spread { max_skew, .. } if rule.is_host() && !class.is_counted(*r) => {
+                    let here = self.classes.book.bound[*r as usize].on_host.get(&host);
+                    here.copied().unwrap_or(0) <= max_skew
+                }
+                Demand::Spread { .. } | Demand::Affinity | Demand::Anti { .. } => true,
+            }
+        })
+    }
+
+    /// The packing problem for some items: `todo` gives parts and counts, `closed` pools that are
+    /// out for an item.
+    pub(crate) fn rows(
+        &mut self,
+        todo: &[(u32, u32)],
+        closed: &dyn Fn(u32, usize) -> bool,
+        opened: &[Opened],
+    ) -> Rows {
+        let mut groups: Interner<(Vec<usize>, Vec<u32>)> = Interner::default();
+        let mut by_row: BTreeMap<RowKey, (u32, Vec<(u32, u32)>)> = BTreeMap::new();
+        let mut hopeless = Vec::new();
+        for (p, count) in todo {
+            let part = &self.parts[*p as usize];
+            let need = self.need(part);
+            let mut kinds = self.kinds_of(*p);
+            crate::ground::keep(&mut kinds, |k| {
+                !closed(*p, self.ground.pool_of(&self.ground.kinds[k]))
+            });
+            let bins = self.bins_of(part, &kinds, opened);
+            let weight = |k: usize| {
+                self.ground.problem.pools[self.ground.pool_of(&self.ground.kinds[k])].weight
+            };
+            let heaviest = kinds
+                .ones()
+                .filter(|k| self.holds(*k, &need))
+                .map(weight)
+                .max();
+            let bins_fit = !bins.is_empty();
+            if heaviest.is_none() && !bins_fit {
+                hopeless.push((*p, *count));
+                continue;
+            }
+            let home: Vec<usize> = kinds
+                .ones()
+                .filter(|k| Some(weight(*k)) == heaviest)
+                .collect();
+            let also: Vec<usize> = kinds
+                .ones()
+                .filter(|k| heaviest.is_some_and(|h| weight(*k) < h))
+                .collect();
+            let home = groups.intern((home, bins));
+            let also = (!also.is_empty()).then(|| groups.intern((also, Vec::new())));
+            let key = self.row_key(part, need, home, also);
+            let entry = by_row.entry(key).or_default();
+            entry.0 += count;
+            entry.1.push((*p, *count));
+        }
+        self.assemble(by_row, &groups.items, opened, hopeless)
+    }
+
+    /// Need of an item, volumes per driver behind the resources.
+    fn need(&self, part: &Part) -> Vec<u64> {
+        let mut need = need_of(self.classes, &part.item);
+        for driver in &self.drivers {
+            let mut n = 0;
+            for (c, count) in &part.item.members {
+                let claims = |pod: &joiner_model::PodIx| {
+                    let claims = &self.ground.problem.pods[pod.0 as usize].claims;
+                    claims
+                        .iter()
+                        .filter(|claim| claim.driver == *driver)
+                        .count() as u64
+                };
+                let most = self.class(*c).pods.iter().map(claims).max().unwrap_or(0);
+                n += most * u64::from(*count);
+            }
+            need.push(n);
+        }
+        need
+    }
+
+    fn holds(&self, k: usize, need: &[u64]) -> bool {
+        let room = self.ground.room_of(&self.ground.kinds[k]);
+        need.iter().zip(room).all(|(q, r)| q <= r)
+    }
+
+    /// Existing and opened nodes as numbers of bins: hosts first, then opened nodes.
+    fn bins_of(&self, part: &Part, kinds: &FixedBitSet, opened: &[Opened]) -> Vec<u32> {
+        let mut bins = self.hosts_of(part);
+        let n_hosts = u32::try_from(self.ground.hosts.len()).unwrap_or(u32::MAX);
+        bins.extend(
+            (n_hosts..)
+                .zip(opened)
+                .filter(|(_, node)| kinds.contains(node.kind as usize))
+                .map(|(b, _)| b),
+        );
+        bins
+    }
+
+    fn row_key(&self, part: &Part, need: Vec<u64>, home: u32, also: Option<u32>) -> RowKey {
+        let list = |of: &[Vec<u32>], repeat: bool| {
+            let mut all: Vec<u32> = Vec::new();
+            for (c, n) in &part.item.members {
+                for _ in 0..if repeat { *n } else { 1 } {
+                    all.extend(&of[*c as usize]);
+                }
+            }
+            all.sort_unstable();
+            if !repeat {
+                all.dedup();
+            }
+            all
+        };
+        let priority = part
+            .item
+            .members
+            .iter()
+            .map(|(c, _)| self.class(*c).priority)
+            .max();
+        RowKey {
+            need,
+            home,
+            also,
+            caps: list(&self.marks.class_caps, true),
+            emits: list(&self.marks.class_emits, false),
+            repels: list(&self.marks.class_repels, false),
+            priority: priority.unwrap_or(0),
+        }
+    }
+
+    fn assemble(
+        &self,
+        by_row: BTreeMap<RowKey, (u32, Vec<(u32, u32)>)>,
+        groups: &[(Vec<usize>, Vec<u32>)],
+        opened: &[Opened],
+        hopeless: Vec<(u32, u32)>,
+    ) -> Rows {
+        let n_kinds = self.ground.kinds.len();
+        let n_bins = self.ground.hosts.len() + opened.len();
+        let mut rows = Vec::with_capacity(by_row.len());
+        let mut sources = Vec::with_capacity(by_row.len());
+        for (key, (count, source)) in by_row {
+            rows.push(pack::Row {
+                need: key.need.into(),
+                count,
+                home: key.home,
+                also: key.also,
+                caps: key.caps,
+                emits: key.emits,
+                repels: key.repels,
+                priority: key.priority,
+            });
+            sources.push(source);
+        }
+        let group = |(kinds, bins): &(Vec<usize>, Vec<u32>)| {
+            let mut group = pack::Group {
+                kinds: FixedBitSet::with_capacity(n_kinds),
+                bins: FixedBitSet::with_capacity(n_bins),
+            };
+            group.kinds.extend(kinds.iter().copied());
+            group.bins.extend(bins.iter().map(|b| *b as usize));
+            group
+        };
+        let spent = self.spent(opened);
+        let problem = pack::Problem {
+            n_dims: self.ground.dims.len() + self.drivers.len(),
+            rows,
+            kinds: (0..n_kinds).map(|k| self.pack_kind(k)).collect(),
+            bins: (0..n_bins).map(|b| self.pack_bin(b, opened)).collect(),
+            groups: groups.iter().map(group).collect(),
+            caps: self.marks.caps.clone(),
+            budgets: self
+                .budgets
+                .iter()
+                .zip(spent)
+                .map(|(b, spent)| match b {
+                    Budget::Limit { left, .. } | Budget::Reservation { left, .. } => {
+                        left.saturating_sub(spent)
+                    }
+                })
+                .collect(),
+        };
+        Rows {
+            problem,
+            sources,
+            hopeless,
+        }
+    }
+
+    fn pack_kind(&self, k: usize) -> pack::Kind {
+        let kind = &self.ground.kinds[k];
+        let mut room = self.ground.room_of(kind).to_vec();
+        room.extend(self.drivers.iter().map(|_| VOLUMES_UNLIMITED));
+        pack::Kind {
+            room: room.into(),
+            price: kind.price,
+            spend: self.spends[k].clone(),
+            options: 0,
+        }
+    }
+
+    fn pack_bin(&self, b: usize, opened: &[Opened]) -> pack::Bin {
+        if let Some(host) = self.ground.hosts.get(b) {
+            let mut room = host.room.clone();
+            room.extend(self.volumes_left(b));
+            return pack::Bin {
+                room: room.into(),
+                caps_used: self.marks.host_caps[b].clone(),
+                emits: self.marks.host_emits[b].clone(),
+                repels: self.marks.host_repels[b].clone(),
+            };
+        }
+        let node = &opened[b - self.ground.hosts.len()];
+        let mut room = self
+            .ground
+            .room_of(&self.ground.kinds[node.kind as usize])
+            .to_vec();
+        room.extend(self.drivers.iter().map(|_| VOLUMES_UNLIMITED));
+        let mut caps_used: BTreeMap<u32, u32> = BTreeMap::new();
+        let (mut emits, mut repels) = (Vec::new(), Vec::new());
+        for (p, n) in &node.parts {
+            let part = &self.parts[*p as usize];
+            for (have, q) in room.iter_mut().zip(self.need(part)) {
+                *have = have.saturating_sub(q.saturating_mul(u64::from(*n)));
+            }
+            for (c, m) in &part.item.members {
+                for cap in &self.marks.class_caps[*c as usize] {
+                    *caps_used.entry(*cap).or_default() += n * m;
+                }
+                emits.extend(&self.marks.class_emits[*c as usize]);
+                repels.extend(&self.marks.class_repels[*c as usize]);
+            }
+        }
+        let caps_used = caps_used.into_iter().collect();
+        pack::Bin {
+            room: room.into(),
+            caps_used,
+            emits,
+            repels,
+        }
+    }
+
+    /// For each driver how many more volumes an existing node can take.
+    fn volumes_left(&self, host: usize) -> Vec<u64> {
+        let problem = self.ground.problem;
+        self.drivers
+            .iter()
+            .map(|driver| {
+                let Some(most) = problem.nodes[host].volume_limits.get(driver) else {
+                    return VOLUMES_UNLIMITED;
+                };
+                let mut used: Vec<&Name> = problem
+                    .pods
+                    .iter()
+                    .filter(|pod| pod.node.is_some_and(|n| n.0 as usize == host))
+                    .flat_map(|pod| pod.claims.iter())
+                    .filter(|claim| claim.driver == *driver)
+                    .map(|claim| &claim.claim)
+                    .collect();
+                used.sort();
+                used.dedup();
+                u64::from(*most).saturating_sub(used.len() as u64)
+            })
+            .collect()
+    }
+}
+
+/// New nodes have no volume limit that we could know.
+const VOLUMES_UNLIMITED: u64 = 1 << 40;
+
+/// What makes two items the same to the packer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct RowKey {
+    need: Vec<u64>,
+    home: u32,
+    also: Option<u32>,
+    caps: Vec<u32>,
+    emits: Vec<u32>,
+    repels: Vec<u32>,
+    priority: i32,
+}
+
+/// Limits of pools, less what their nodes use, and reservations.
+fn budgets(ground: &Ground<'_>) -> Vec<Budget> {
+    let mut all = Vec::new();
+    let nodes = ResourceName::parse("nodes");
+    for (p, pool) in ground.problem.pools.iter().enumerate() {
+        let Some(limits) = &pool.limits else { continue };
+        for (resource, limit) in limits.iter() {
+            let used: u64 = ground
+                .problem
+                .nodes
+                .iter()
+                .filter(|n| n.pool.as_ref() == Some(&pool.name))
+                .map(|n| {
+                    if *resource == nodes {
+                        1
+                    } else {
+                        n.capacity.get(resource)
+                    }
+                })
+                .sum();
+            let left = limit.saturating_sub(used);
+            all.push(Budget::Limit {
+                pool: p,
+                resource: resource.clone(),
+                left,
+            });
+        }
+    }
+    let mut reservations: BTreeMap<Name, u64> = BTreeMap::new();
+    for offering in ground.problem.types.iter().flat_map(|t| &t.offerings) {
+        if let Some((id, left)) = &offering.reservation {
+            let known = reservations.entry(id.clone()).or_insert(u64::from(*left));
+            *known = (*known).min(u64::from(*left));
+        }
+    }
+    all.extend(
+        reservations
+            .into_iter()
+            .map(|(id, left)| Budget::Reservation { id, left }),
+    );
+    all
+}
+
+/// What a node of each kind takes of the budgets.
+fn spends(ground: &Ground<'_>, budgets: &[Budget]) -> Vec<Vec<(u32, u64)>> {
+    if budgets.is_empty() {
+        return vec![Vec::new(); ground.kinds.len()];
+    }
+    let nodes = ResourceName::parse("nodes");
+    ground
+        .kinds
+        .iter()
+        .map(|kind| {
+            let ty = &ground.problem.types[kind.ty as usize];
+            let offering = &ty.offerings[kind.offering as usize];
+            let amount = |budget: &Budget| match budget {
+                Budget::Limit { pool, resource, .. } if *pool == ground.pool_of(kind) => {
+                    if *resource == nodes {
+                        1
+                    } else {
+                        ty.capacity.get(resource)
+                    }
+                }
+                Budget::Reservation { id, .. } => u64::from(
+                    offering
+                        .reservation
+                        .as_ref()
+                        .is_some_and(|(own, _)| own == id),
+                ),
+                Budget::Limit { .. } => 0,
+            };
+            (0u32..)
+                .zip(budgets)
+                .map(|(b, x)| (b, amount(x)))
+                .filter(|(_, n)| *n > 0)
+                .collect()
+        })
+        .collect()
+}
+
+impl Marks {
+    fn new(ground: &Ground<'_>, classes: &Classes) -> Self {
+        let n = classes.all.len();
+        let hosts = ground.hosts.len();
+        let mut marks = Self {
+            caps: Vec::new(),
+            class_caps: vec![Vec::new(); n],
+            class_emits: vec![Vec::new(); n],
+            class_repels: vec![Vec::new(); n],
+            host_caps: vec![Vec::new(); hosts],
+            host_emits: vec![Vec::new(); hosts],
+            host_repels: vec![Vec::new(); hosts],
+        };
+        let mut n_tokens = 0;
+        marks.add_rules(classes, &mut n_tokens);
+        marks.add_ports(ground, classes, &mut n_tokens);
+        marks
+    }
+
+    fn new_cap(&mut self, most: u32) -> u32 {
+        self.caps.push(most);
+        u32::try_from(self.caps.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// Spread and anti-affinity between nodes.
+    fn add_rules(&mut self, classes: &Classes, n_tokens: &mut u32) {
+        let mut owners: Vec<Vec<u32>> = vec![Vec::new(); classes.book.rules.len()];
+        let mut counted: Vec<Vec<u32>> = vec![Vec::new(); classes.book.rules.len()];
+        for (c, class) in (0u32..).zip(&classes.all) {
+            class.owned.iter().for_each(|r| owners[*r as usize].push(c));
+            class
+                .counted
+                .iter()
+                .for_each(|r| counted[*r as usize].push(c));
+        }
+        for (r, rule) in classes.book.rules.iter().enumerate() {
+            if !rule.is_host() {
+                continue;
+            }
+            let bound = &classes.book.bound[r];
+            match rule.demand {
+                Demand::Affinity => {}
+                Demand::Spread { max_skew, .. } => {
+                    let mine = owners[r].iter().filter(|c| counted[r].contains(c));
+                    let cap = self.new_cap(max_skew);
+                    mine.for_each(|c| self.class_caps[*c as usize].push(cap));
+                    for (host, n) in &bound.on_host {
+                        self.host_caps[*host as usize].push((cap, *n));
+                    }
+                }
+                Demand::Anti { both: true } if owners[r] == counted[r] => {
+                    let cap = self.new_cap(1);
+                    owners[r]
+                        .iter()
+                        .for_each(|c| self.class_caps[*c as usize].push(cap));
+                    let taken = bound.on_host.keys().chain(bound.owner_hosts.keys());
+                    let taken: std::collections::BTreeSet<&u32> = taken.collect();
+                    taken
+                        .into_iter()
+                        .for_each(|h| self.host_caps[*h as usize].push((cap, 1)));
+                }
+                Demand::Anti { .. } => {
+                    let token = *n_tokens;
+                    *n_tokens += 1;
+                    owners[r]
+                        .iter()
+                        .for_each(|c| self.class_repels[*c as usize].push(token));
+                    counted[r]
+                        .iter()
+                        .for_each(|c| self.class_emits[*c as usize].push(token));
+                    bound
+                        .on_host
+                        .keys()
+                        .for_each(|h| self.host_emits[*h as usize].push(token));
+                    bound
+                        .owner_hosts
+                        .keys()
+                        .for_each(|h| self.host_repels[*h as usize].push(token));
+                }
+            }
+        }
+    }
+
+    /// Ports on the node's address: one holder each, addresses told apart.
+    fn add_ports(&mut self, ground: &Ground<'_>, classes: &Classes, n_tokens: &mut u32) {
+        let shape = |c: &Class| &ground.problem.shapes[c.shape as usize].ports;
+        let mut all: BTreeMap<(u16, joiner_model::Protocol), Vec<Name>> = BTreeMap::new();
+        for class in &classes.all {
+            for port in shape(class) {
+                all.entry((port.port, port.protocol))
+                    .or_default()
+                    .push(port.ip.clone());
+            }
+        }
+        for ((port, protocol), mut ips) in all {
+            ips.sort();
+            ips.dedup();
+            let any = *n_tokens;
+            *n_tokens += 1 + u32::try_from(ips.len()).unwrap_or(0);
+            let same = |p: &&HostPort| p.port == port && p.protocol == protocol;
+            let tokens = |p: &HostPort| {
+                let wildcard = matches!(p.ip.as_ref(), "0.0.0.0" | "::" | "");
+                let own = ips
+                    .iter()
+                    .position(|ip| *ip == p.ip)
+                    .and_then(|i| u32::try_from(i).ok());
+                let own = own.map(|i| any + 1 + i);
+                let emits: Vec<u32> = own.into_iter().chain([any]).collect();
+                let repels = if wildcard {
+                    vec![any]
+                } else {
+                    own.into_iter().collect()
+                };
+                (emits, repels)
+            };
+            for (c, class) in classes.all.iter().enumerate() {
+                for p in shape(class).iter().filter(same) {
+                    let (emits, repels) = tokens(p);
+                    self.class_emits[c].extend(emits);
+                    self.class_repels[c].extend(repels);
+                }
+            }
+            for (h, host) in ground.hosts.iter().enumerate() {
+                for p in host.ports.iter().filter(same) {
+                    let (emits, repels) = tokens(p);
+                    self.host_emits[h].extend(emits);
+                    self.host_repels[h].extend(repels);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Everything that was read, before it becomes a problem.
+
+use std::collections::{BTreeMap, HashMap};
+
+use joiner_model::{Labels, Name, Resources, Terms, Toleration};
+
+use crate::documents::{self, Document, Header, Sink, Source};
+use crate::draft::{DraftIx, Drafts};
+use crate::error::{Place, ReadError};
+use crate::names::Names;
+use crate::nodes::{ClaimRecord, NodeRecord};
+use crate::overlay::OverlayRecord;
+use crate::pod::{self, VolumeUse};
+use crate::pools::{NodeClass, PoolRecord};
+use crate::volumes::VolumeObjects;
+use crate::wire::pod::Pod;
+use crate::wire::workload::{PriorityClass, RuntimeClass};
+use crate::wire::{Bare, Meta, text};
+use crate::workloads::{DaemonRecord, WorkloadRecord};
+use crate::{admission, requests, selection};
+
+/// The most pods that one problem may have.
+pub(crate) const PODS_MAX: usize = 5_000_000;
+
+/// Where a pod stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// To be placed, or running on its node.
+    Live,
+    /// Held back by scheduling gates.
+    Gated,
+    /// Being deleted.
+    Deleting,
+    /// Ran to its end, and well.
+    Succeeded,
+    /// Ran to its end.
+    Failed,
+    /// In a phase that goes with a node, but without one.
+    Stray,
+}
+
+/// Who made an object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Owner {
+    pub(crate) kind: Name,
+    /// `namespace/name`.
+    pub(crate) name: Name,
+}
+
+/// One pod of the input.
+#[derive(Debug)]
+pub(crate) struct PodRecord {
+    pub(crate) name: Name,
+    pub(crate) draft: DraftIx,
+    pub(crate) node: Option<Name>,
+    pub(crate) owner: Option<Owner>,
+    pub(crate) volumes: Box<[VolumeUse]>,
+    pub(crate) created: Option<Name>,
+    pub(crate) stage: Stage,
+}
+
+/// A runtime class: what it adds to its pods.
+#[derive(Debug)]
+pub(crate) struct RuntimeRecord {
+    pub(crate) overhead: Resources,
+    pub(crate) node_selector: Terms,
+    pub(crate) tolerations: Vec<Toleration>,
+}
+
+/// Everything that was read.
+#[derive(Debug, Default)]
+pub struct Objects {
+    pub(crate) names: Names,
+    pub(crate) drafts: Drafts,
+    pub(crate) pods: Vec<PodRecord>,
+    pub(crate) workloads: Vec<WorkloadRecord>,
+    pub(crate) daemons: Vec<DaemonRecord>,
+    pub(crate) nodes: Vec<NodeRecord>,
+    pub(crate) claims: Vec<ClaimRecord>,
+    pub(crate) volume_limits: HashMap<Name, BTreeMap<Name, u32>>,
+    pub(crate) pools: Vec<PoolRecord>,
+    pub(crate) node_classes: Vec<NodeClass>,
+    pub(crate) overlays: Vec<OverlayRecord>,
+    pub(crate) namespaces: BTreeMap<Name, Labels>,
+    pub(crate) priorities: HashMap<Name, i32>,
+    pub(crate) default_priority: Option<i32>,
+    pub(crate) runtimes: HashMap<Name, RuntimeRecord>,
+    pub(crate) volumes: VolumeObjects,
+    pub(crate) warnings: Vec<String>,
+    skipped: BTreeMap<String, usize>,
+    seen: HashMap<(Name, Name), (u32, u32)>,
+    sources: Vec<Name>,
+}
+
+impl Objects {
+    /// Reads all objects of all sources.
+    ///
+    /// # Errors
+    /// The first piece of input that cannot be used.
+    pub fn read(sources: impl IntoIterator<Item = Source>) -> Result<Self, ReadError> {
+        let mut objects = Self::default();
+        for source in sources {
+            objects.add(&source)?;
+        }
+        Ok(objects)
+    }
+
+    /// Reads the objects of one more source.
+    ///
+    /// # Errors
+    /// The first piece of input that cannot be used.
+    pub fn add(&mut self, source: &Source) -> Result<(), ReadError> {
+        self.sources.push(source.name.as_str().into());
+        documents::feed(source, self)
+    }
+
+    /// The node classes that were read.
+    #[must_use]
+    pub fn node_classes(&self) -> &[NodeClass] {
+        &self.node_classes
+    }
+
+    /// Things worth telling that did not stop the reading.
+    pub(crate) fn all_warnings(&self) -> Vec<String> {
+        let skipped = self.skipped.iter().map(|(kind, count)| match count {
+            1 => format!("skipped 1 object of kind {kind}, which does not matter here"),
+            _ => format!("skipped {count} objects of kind {kind}, which does not matter here"),
+        });
+        skipped.chain(self.warnings.iter().cloned()).collect()
+    }
+
+    /// Registers an object; two of the same name are an error. Returns `namespace/name`, or the
+    /// name alone when there is no namespace.
+    pub(crate) fn register(
+        &mut self,
+        kind: &str,
+        namespace: Option<&str>,
+        name: &str,
+        place: &Place,
+    ) -> Result<Name, ReadError> {
+        if name.is_empty() {
+            let error = ReadError::new("there is no name").field("metadata.name");
+            return Err(error.of(kind).at(place.clone()));
+        }
+        let full: Name = match namespace {
+            Some(namespace) => format!("{namespace}/{name}").into(),
+            None => self.names.get(name),
+        };
+        let source = self.sources.len().saturating_sub(1);
+        let short = |figure: usize| u32::try_from(figure).unwrap_or(u32::MAX);
+        let here = (short(source), short(place.line));
+        let key = (self.names.get(kind), full.clone());
+        if let Some((source, line)) = self.seen.insert(key, here) {
+            let first = &self.sources[source as usize];
+            let problem = format!("is there twice, first at {first}:{line}; remove one of them");
+            let error = ReadError::new(problem).of(format!("{kind} {full}"));
+            return Err(error.at(place.clone()));
+        }
+        Ok(full)
+    }
+
+    fn take_pod(&mut self, document: Document<'_>, place: &Place) -> Result<(), ReadError> {
+        let pod: Pod<'_> = document.parse(place)?;
+        let meta = pod.metadata.unwrap_or_default();
+        let spec = pod.spec.unwrap_or_default();
+        let namespace = meta.namespace();
+        let name = self.register("Pod", Some(namespace), meta.name(), place)?;
+        let draft = pod::draft(namespace, meta.labels.as_ref(), &spec, &mut self.names)
+            .map_err(|e| e.of(format!("Pod {name}")).at(place.clone()))?;
+        let node = match text(&spec.node_name) {
+            "" => None,
+            node => Some(self.names.get(node)),
+        };
+        let gated = spec
+            .scheduling_gates
+            .as_ref()
+            .is_some_and(|g| !g.is_empty());
+        let stage = match pod.status.as_ref().map_or("", |s| text(&s.phase)) {
+            "Succeeded" => Stage::Succeeded,
+            "Failed" => Stage::Failed,
+            _ if meta.deleting() => Stage::Deleting,
+            _ if node.is_some() => Stage::Live,
+            _ if gated => Stage::Gated,
+            "" | "Pending" => Stage::Live,
+            _ => Stage::Stray,
+        };
+        let owner = self.owner(&meta);
+        let created = owner
+            .as_ref()
+            .filter(|owner| &*owner.kind == "DaemonSet")
+            .and(meta.creation_timestamp.as_deref())
+            .map(|created| self.names.get(created));
+        let record = PodRecord {
+            name,
+            draft: self.drafts.intern(draft),
+            node,
+            owner,
+            volumes: pod::volumes(&spec, &mut self.names),
+            created,
+            stage,
+        };
+        self.pods.push(record);
+        Ok(())
+    }
+
+    /// The owner in control of an object.
+    pub(crate) fn owner(&mut self, meta: &Meta<'_>) -> Option<Owner> {
+        let owner = meta.owner()?;
+        let full = format!("{}/{}", meta.namespace(), text(&owner.name));
+        Some(Owner {
+            kind: self.names.get(text(&owner.kind)),
+            name: self.names.get(&full),
+        })
+    }
+
+    fn take_namespace(&mut self, document: Document<'_>, place: &Place) -> Result<(), ReadError> {
+        let meta = document
+            .parse::<Bare<'_>>(place)?
+            .metadata
+            .unwrap_or_default();
+        let name = self.register("Namespace", None, meta.name(), place)?;
+        let labels = pod::labels(meta.labels.as_ref(), &mut self.names);
+        self.namespaces.insert(name, labels);
+        Ok(())
+    }
+
+    fn take_priority(&mut self, document: Document<'_>, place: &Place) -> Result<(), ReadError> {
+        let class: PriorityClass<'_> = document.parse(place)?;
+        let meta = class.metadata.unwrap_or_default();
+        let name = self.register("PriorityClass", None, meta.name(), place)?;
+        let value = class.value.unwrap_or(0);
+        if class.global_default == Some(true) {
+            // Of several defaults the API server takes the lowest.
+            let lowest = self
+                .default_priority
+                .map_or(value, |known| known.min(value));
+            self.default_priority = Some(lowest);
+        }
+        self.priorities.insert(name, value);
+        Ok(())
+    }
+
+    fn take_runtime(&mut self, document: Document<'_>, place: &Place) -> Result<(), ReadError> {
+        let class: RuntimeClass<'_> = document.parse(place)?;
+        let meta = class.metadata.unwrap_or_default();
+        let name = self.register("RuntimeClass", None, meta.name(), place)?;
+        let overhead = class.overhead.and_then(|o| o.pod_fixed).unwrap_or_default();
+        let scheduling = class.scheduling.unwrap_or_default();
+        let node_selector = pod::labels(scheduling.node_selector.as_ref(), &mut self.names);
+        let tolerations = scheduling.tolerations.unwrap_or_default();
+        let tolerations = selection::tolerations(&tolerations, &mut self.names)
+            .map_err(|e| e.of(format!("RuntimeClass {name}")).at(place.clone()))?;
+        let record = RuntimeRecord {
+            overhead: requests::overhead(&overhead),
+            node_selector: node_selector
+                .into_iter()
+                .map(|(key, value)| joiner_model::Requirement::is(&key, value))
+                .collect(),
+            tolerations,
+        };
+        self.runtimes.insert(name, record);
+        Ok(())
+    }
+}
+
+impl Sink for Objects {
+    fn accept(
+        &mut self,
+        header: &Header,
+        document: Document<'_>,
+        place: &Place,
+    ) -> Result<(), ReadError> {
+        admission::refuse_older(header, document, place)?;
+        let group = header
+            .api_version
+            .split_once('/')
+            .map_or("", |(group, _)| group);
+        match (group, header.kind.as_str()) {
+            ("", "Pod") => self.take_pod(document, place),
+            ("", "Node") => self.take_node(document, place),
+            ("", "Namespace") => self.take_namespace(document, place),
+            ("", "PersistentVolumeClaim") => self.take_volume_claim(document, place),
+            ("", "PersistentVolume") => self.take_volume(document, place),
+            ("storage.k8s.io", "StorageClass") => self.take_storage_class(document, place),
+            ("storage.k8s.io", "CSINode") => self.take_csi_node(document, place),
+            ("apps", "DaemonSet") => self.take_daemon(document, place),
+            ("apps", kind @ ("Deployment" | "ReplicaSet" | "StatefulSet"))
+            | ("batch", kind @ "Job") => self.take_workload(kind, document, place),
+            ("scheduling.k8s.io", "PriorityClass") => self.take_priority(document, place),
+            ("node.k8s.io", "RuntimeClass") => self.take_runtime(document, place),
+            ("policy", "PodDisruptionBudget") => Ok(()),
+            ("karpenter.sh", "NodePool") => self.take_pool(header, document, place),
+            ("karpenter.sh", "NodeOverlay") => self.take_overlay(header, document, place),
+            ("karpenter.sh", "NodeClaim") => self.take_claim(header, document, place),
+            (_, kind) if kind.ends_with("NodeClass") => {
+                self.take_node_class(header, document, place)
+            }
+            (_, kind) => {
+                *self.skipped.entry(kind.to_owned()).or_default() += 1;
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Node pools and node classes.
+
+use joiner_model::{Labels, Name, Pool, Requirements, keys};
+use serde::Deserialize as _;
+
+use crate::documents::{Document, Header};
+use crate::error::{Place, ReadError};
+use crate::names::Names;
+use crate::objects::Objects;
+use crate::wire::pool::{NodeClaimTemplate, NodePool, NodePoolSpec, Status};
+use crate::wire::{Condition, text};
+use crate::{nodes, pod, requests, selection};
+
+/// Names a node class.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeClassRef {
+    /// API group, for example `karpenter.k8s.aws`.
+    pub group: Name,
+    /// Kind, for example `EC2NodeClass`.
+    pub kind: Name,
+    /// Name.
+    pub name: Name,
+}
+
+/// A node class of the input.
+#[derive(Clone, Debug)]
+pub struct NodeClass {
+    /// What pools call it.
+    pub reference: NodeClassRef,
+    /// The object as it was read.
+    pub object: serde_json::Value,
+    /// Why no node can be made with it, if so.
+    pub(crate) not_ready: Option<String>,
+}
+
+/// A pool of the input; its instance types are not known yet.
+#[derive(Debug)]
+pub(crate) struct PoolRecord {
+    pub(crate) pool: Pool,
+    pub(crate) class: NodeClassRef,
+}
+
+impl Objects {
+    pub(crate) fn take_pool(
+        &mut self,
+        header: &Header,
+        document: Document<'_>,
+        place: &Place,
+    ) -> Result<(), ReadError> {
+        let value = self.admitted(header, document, place)?;
+        let object: NodePool<'_> = Document::Value(&value).parse(place)?;
+        let meta = object.metadata.unwrap_or_default();
+        let spec = object.spec.unwrap_or_default();
+        let name = self.register("NodePool", None, meta.name(), place)?;
+        let template = spec.template.as_ref();
+        let template_meta = template.and_then(|t| t.metadata.as_ref());
+        let empty = NodeClaimTemplate::default();
+        let node = template.and_then(|t| t.spec.as_ref()).unwrap_or(&empty);
+        let wrong = |e: ReadError| e.of(format!("NodePool {name}")).at(place.clone());
+        let names = &mut self.names;
+        let path = "spec.template.spec";
+        let taints = selection::taints(node.taints.as_ref(), &format!("{path}.taints"), names);
+        let startup = node.startup_taints.as_ref();
+        let startup = selection::taints(startup, &format!("{path}.startupTaints"), names);
+        let (taints, startup_taints) = (taints.map_err(wrong)?, startup.map_err(wrong)?);
+        let labels = canonical_labels(template_meta.and_then(|m| m.labels.as_ref()), names);
+        let (requirements, invalid) = requirements(node, names);
+        let invalid = judged(&value)
+            .or(invalid)
+            .or_else(|| contradiction(&labels, &requirements));
+        let class = class_ref(node, names);
+        let closed = if meta.deleting() {
+            Some("it is being deleted".to_owned())
+        } else {
+            invalid.or_else(|| closed(&spec, object.status.as_ref()))
+        };
+        let pool = Pool {
+            weight: spec.weight.unwrap_or(0),
+            requirements,
+            labels: all_labels(labels, &name, &class, names),
+            taints,
+            startup_taints,
+            limits: spec.limits.as_ref().map(|l| requests::available(Some(l))),
+            types: Vec::new(),
+            closed: closed.map(|why| names.get(&why)),
+            name,
+        };
+        self.pools.push(PoolRecord { pool, class });
+        Ok(())
+    }
+
+    pub(crate) fn take_node_class(
+        &mut self,
+        header: &Header,
+        document: Document<'_>,
+        place: &Place,
+    ) -> Result<(), ReadError> {
+        let known = joiner_api::admission::schema_of(&header.api_version, &header.kind).is_some();
+        let object = if known {
+            self.admitted(header, document, place)?
+        } else {
+            document.parse(place)?
+        };
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let name = self.register(&header.kind, None, name, place)?;
+        let group = header.api_version.split('/').next().unwrap_or_default();
+        let status = Status::deserialize(&object["status"]).unwrap_or_default();
+        let deleting = !object["metadata"]["deletionTimestamp"].is_null();
+        let not_ready = if deleting {
+            Some("is being deleted".to_owned())
+        } else {
+            not_ready(status.conditions.as_deref()).map(|why| format!("is not ready{why}"))
+        };
+        self.node_classes.push(NodeClass {
+            reference: NodeClassRef {
+                group: self.names.get(group),
+                kind: self.names.get(&header.kind),
+                name,
+            },
+            not_ready,
+            object,
+        });
+        Ok(())
+    }
+}
+
+fn canonical_labels(given: Option<&crate::wire::TextMap<'_>>, names: &mut Names) -> Labels {
+    nodes::canonical(pod::labels(given, names))
+}
+
+/// The requirements that can be read, and what is wrong with the first that cannot.
+fn requirements(node: &NodeClaimTemplate<'_>, names: &mut Names) -> (Requirements, Option<String>) {
+    let (mut all, mut invalid) = (Requirements::new(), None);
+    for expression in node.requirements.iter().flatten() {
+        match selection::requirement(expression, names) {
+            Ok(requirement) => all.add(requirement),
+            Err(why) => {
+                invalid.get_or_insert(format!("its requirements are not valid: {why}"));
+            }
+        }
+    }
+    (all, invalid)
+}
+
+/// What the controller would write into the pool's conditions.
+fn judged(pool: &serde_json::Value) -> Option<String> {
+    let pool = joiner_api::types::NodePool::deserialize(pool).ok()?;
+    let problems = joiner_api::validation::validate_node_pool(&pool);
+    (!problems.is_empty()).then(|| problems.join("; "))
+}
+
+/// A label that the pool's own requirements do not allow: no node could have both.
+fn contradiction(labels: &Labels, requirements: &Requirements) -> Option<String> {
+    let refused =
+        |(key, value): &(&Name, &Name)| requirements.get(key).is_some_and(|r| !r.has(value));
+    let (key, value) = labels.iter().find(refused)?;
+    Some(format!(
+        "its label {key}={value} contradicts its own requirements"
+    ))
+}
+
+fn closed(spec: &NodePoolSpec<'_>, status: Option<&Status<'_>>) -> Option<String> {
+    if spec.replicas.is_some() {
+        return Some("it is static (spec.replicas), and pods do not make it grow".to_owned());
+    }
+    let why = not_ready(status.and_then(|s| s.conditions.as_deref()))?;
+    Some(format!("it is not ready{why}"))
+}
+
+/// What the Ready condition says when it says no.
+fn not_ready(conditions: Option<&[Condition<'_>]>) -> Option<String> {
+    let ready = conditions?
+        .iter()
+        .find(|condition| text(&condition.kind) == "Ready")?;
+    if text(&ready.status) != "False" {
+        return None;
+    }
+    Some(match (text(&ready.reason), text(&ready.message)) {
+        ("", "") => String::new(),
+        (reason, "") => format!(" ({reason})"),
+        (_, message) => format!(" ({message})"),
+    })
+}
+
+fn class_ref(node: &NodeClaimTemplate<'_>, names: &mut Names) -> NodeClassRef {
+    match &node.node_class_ref {
+        Some(class) => NodeClassRef {
+            group: names.get(text(&class.group)),
+            kind: names.get(text(&class.kind)),
+            name: names.get(text(&class.name)),
+        },
+        None => NodeClassRef::default(),
+    }
+}
+
+/// Labels of a node that is up: the template's, and those that come by themselves.
+fn all_labels(mut labels: Labels, pool: &Name, class: &NodeClassRef, names: &mut Names) -> Labels {
+    labels.insert(names.get(keys::NODE_POOL), pool.clone());
+    if !class.kind.is_empty() {
+        let key = format!("{}/{}", class.group, class.kind.to_lowercase());
+        labels.insert(names.get(&key), class.name.clone());
+    }
+    for key in [keys::REGISTERED, keys::INITIALIZED] {
+        labels.insert(names.get(key), names.get("true"));
+    }
+    labels
+}

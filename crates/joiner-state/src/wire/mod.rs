@@ -1,0 +1,211 @@
+//! Kubernetes objects as they are written, cut down to the fields that matter here.
+//!
+//! Every field is optional: `null` and absence mean the same on the wire. Text borrows from the
+//! input where it can.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Deref;
+
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+
+use crate::quantity::Quantity;
+
+/// Declares structs whose fields are all optional and spelled in camel case on the wire.
+macro_rules! wire {
+    ($($(#[$doc:meta])* struct $name:ident<$life:lifetime> {
+        $($(#[$attr:meta])* $field:ident: $type:ty,)*
+    })*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Default, serde::Deserialize)]
+        #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+        pub(crate) struct $name<$life> {
+            $($(#[$attr])* pub(crate) $field: Option<$type>,)*
+        }
+    )*};
+}
+
+pub(crate) mod node;
+pub(crate) mod pod;
+pub(crate) mod pool;
+pub(crate) mod volume;
+pub(crate) mod workload;
+
+/// Text, borrowed from the input unless it has escapes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Text<'a>(Cow<'a, str>);
+
+impl Deref for Text<'_> {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::borrow::Borrow<str> for Text<'_> {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text (in YAML, put the value in quotes)")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
+        Ok(Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
+        Ok(Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<Text<'de>, E> {
+        Ok(Text(Cow::Owned(text)))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(TextVisitor)
+    }
+}
+
+/// A quantity that is not negative; YAML and JSON numbers are fine too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Amount(pub(crate) Quantity);
+
+struct AmountVisitor;
+
+impl Visitor<'_> for AmountVisitor {
+    type Value = Amount;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a quantity such as 500m or 1.5Gi")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Amount, E> {
+        Quantity::parse_amount(text).map(Amount).map_err(E::custom)
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Amount, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Amount, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Amount, E> {
+        self.visit_str(&number.to_string())
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AmountVisitor)
+    }
+}
+
+/// Amounts by resource name.
+pub(crate) type Amounts<'a> = BTreeMap<Text<'a>, Amount>;
+/// Labels or annotations.
+pub(crate) type TextMap<'a> = BTreeMap<Text<'a>, Text<'a>>;
+
+wire! {
+    /// Metadata of any object.
+    struct Meta<'a> {
+        name: Text<'a>,
+        generate_name: Text<'a>,
+        namespace: Text<'a>,
+        labels: TextMap<'a>,
+        deletion_timestamp: Text<'a>,
+        creation_timestamp: Text<'a>,
+        owner_references: Vec<OwnerReference<'a>>,
+    }
+
+    /// Who an object belongs to.
+    struct OwnerReference<'a> {
+        kind: Text<'a>,
+        name: Text<'a>,
+        controller: bool,
+    }
+
+    /// Only the metadata of an object.
+    struct Bare<'a> {
+        metadata: Meta<'a>,
+    }
+
+    /// A label selector.
+    struct LabelSelector<'a> {
+        match_labels: TextMap<'a>,
+        match_expressions: Vec<Expression<'a>>,
+    }
+
+    /// One expression of a label selector or a node selector.
+    struct Expression<'a> {
+        key: Text<'a>,
+        operator: Text<'a>,
+        values: Vec<Text<'a>>,
+        min_values: i64,
+    }
+
+    /// A status condition.
+    struct Condition<'a> {
+        #[serde(rename = "type")]
+        kind: Text<'a>,
+        status: Text<'a>,
+        reason: Text<'a>,
+        message: Text<'a>,
+    }
+
+    /// A taint on a node.
+    struct Taint<'a> {
+        key: Text<'a>,
+        value: Text<'a>,
+        effect: Text<'a>,
+    }
+}
+
+/// The text of an optional field, empty when absent.
+pub(crate) fn text<'t>(field: &'t Option<Text<'_>>) -> &'t str {
+    field.as_deref().unwrap_or_default()
+}
+
+impl Meta<'_> {
+    /// Namespace, `default` when not given.
+    pub(crate) fn namespace(&self) -> &str {
+        match text(&self.namespace) {
+            "" => "default",
+            namespace => namespace,
+        }
+    }
+
+    /// Name, or what one will be made from.
+    pub(crate) fn name(&self) -> &str {
+        match text(&self.name) {
+            "" => text(&self.generate_name),
+            name => name,
+        }
+    }
+
+    /// True once somebody has asked for its deletion.
+    pub(crate) fn deleting(&self) -> bool {
+        self.deletion_timestamp.is_some()
+    }
+
+    /// The owner in control, or the first there is.
+    pub(crate) fn owner(&self) -> Option<&OwnerReference<'_>> {
+        let owners = self.owner_references.as_ref()?;
+        owners
+            .iter()
+            .find(|owner| owner.controller == Some(true))
+            .or(owners.first())
+    }
+}

@@ -1,0 +1,294 @@
+//! Objects that make pods, and the pods they have yet to make.
+
+use std::collections::HashMap;
+
+use joiner_model::{Name, Selector};
+
+use crate::documents::Document;
+use crate::draft::DraftIx;
+use crate::error::{Place, ReadError};
+use crate::objects::{Objects, Owner, PODS_MAX, Stage};
+use crate::pod::{self, VolumeUse};
+use crate::topology;
+use crate::wire::workload::{Workload, WorkloadSpec};
+
+/// A claim that each pod of a StatefulSet has for itself.
+#[derive(Debug)]
+pub(crate) struct OwnClaim {
+    /// Name of the template; the claim is called `template-pod`.
+    pub(crate) template: Name,
+    /// Storage class: `None` is the default class.
+    pub(crate) class: Option<Name>,
+}
+
+/// A workload: what its pods look like and how many there should be.
+#[derive(Debug)]
+pub(crate) struct WorkloadRecord {
+    pub(crate) identity: Owner,
+    pub(crate) owner: Option<Owner>,
+    pub(crate) draft: DraftIx,
+    pub(crate) volumes: Box<[VolumeUse]>,
+    pub(crate) own_claims: Vec<OwnClaim>,
+    pub(crate) selector: Option<Selector>,
+    pub(crate) first_ordinal: u32,
+    /// Pods that should be there at a time.
+    pub(crate) wanted: usize,
+    /// Pods that still have to succeed, for a job with a set number.
+    pub(crate) completions: Option<usize>,
+    pub(crate) succeeded: usize,
+}
+
+/// A DaemonSet.
+#[derive(Debug)]
+pub(crate) struct DaemonRecord {
+    pub(crate) name: Name,
+    pub(crate) draft: DraftIx,
+    pub(crate) selector: Option<Selector>,
+}
+
+/// Pods that a workload has yet to make.
+#[derive(Debug)]
+pub(crate) struct Missing {
+    /// Index into the workloads.
+    pub(crate) workload: usize,
+    /// How many.
+    pub(crate) count: usize,
+}
+
+impl Objects {
+    pub(crate) fn take_workload(
+        &mut self,
+        kind: &str,
+        document: Document<'_>,
+        place: &Place,
+    ) -> Result<(), ReadError> {
+        let workload: Workload<'_> = document.parse(place)?;
+        let meta = workload.metadata.unwrap_or_default();
+        let spec = workload.spec.unwrap_or_default();
+        let name = self.register(kind, Some(meta.namespace()), meta.name(), place)?;
+        if meta.deleting() {
+            return Ok(());
+        }
+        let title = format!("{kind} {name}");
+        let (draft, volumes) = self
+            .template(meta.namespace(), &spec)
+            .map_err(|e| e.of(title.as_str()).at(place.clone()))?;
+        let (wanted, completions) =
+            counts(kind, &spec).map_err(|e| e.of(title.as_str()).at(place.clone()))?;
+        let own_claims = spec.volume_claim_templates.iter().flatten();
+        let own_claims = own_claims
+            .map(|template| {
+                let meta = template.metadata.as_ref();
+                let class = template
+                    .spec
+                    .as_ref()
+                    .and_then(|s| s.storage_class_name.as_deref());
+                OwnClaim {
+                    template: self.names.get(meta.map_or("", |m| m.name())),
+                    class: class.map(|class| self.names.get(class)),
+                }
+            })
+            .collect();
+        let succeeded = workload.status.and_then(|s| s.succeeded).unwrap_or(0);
+        let record = WorkloadRecord {
+            identity: Owner {
+                kind: self.names.get(kind),
+                name,
+            },
+            owner: self.owner(&meta),
+            draft,
+            volumes,
+            own_claims,
+            selector: spec
+                .selector
+                .as_ref()
+                .and_then(|s| topology::selector(s, &mut self.names)),
+            first_ordinal: spec.ordinals.and_then(|o| o.start).unwrap_or(0),
+            wanted,
+            completions,
+            succeeded: usize::try_from(succeeded).unwrap_or(0),
+        };
+        self.workloads.push(record);
+        Ok(())
+    }
+
+    pub(crate) fn take_daemon(
+        &mut self,
+        document: Document<'_>,
+        place: &Place,
+    ) -> Result<(), ReadError> {
+        let workload: Workload<'_> = document.parse(place)?;
+        let meta = workload.metadata.unwrap_or_default();
+        let spec = workload.spec.unwrap_or_default();
+        let name = self.register("DaemonSet", Some(meta.namespace()), meta.name(), place)?;
+        if meta.deleting() {
+            return Ok(());
+        }
+        let (draft, _) = self
+            .template(meta.namespace(), &spec)
+            .map_err(|e| e.of(format!("DaemonSet {name}")).at(place.clone()))?;
+        let selector = spec
+            .selector
+            .as_ref()
+            .and_then(|s| topology::selector(s, &mut self.names));
+        self.daemons.push(DaemonRecord {
+            name,
+            draft,
+            selector,
+        });
+        Ok(())
+    }
+
+    /// The pod of a workload's template.
+    fn template(
+        &mut self,
+        namespace: &str,
+        spec: &WorkloadSpec<'_>,
+    ) -> Result<(DraftIx, Box<[VolumeUse]>), ReadError> {
+        let Some(template) = &spec.template else {
+            return Err(ReadError::new("there is no pod template").field("spec.template"));
+        };
+        let labels = template.metadata.as_ref().and_then(|m| m.labels.as_ref());
+        let empty = Default::default();
+        let pod_spec = template.spec.as_ref().unwrap_or(&empty);
+        let mut draft =
+            pod::draft(namespace, labels, pod_spec, &mut self.names).map_err(|mut e| {
+                e.field = e.field.map(|field| format!("spec.template.{field}"));
+                e
+            })?;
+        if pod_spec
+            .scheduling_gates
+            .as_ref()
+            .is_some_and(|g| !g.is_empty())
+        {
+            draft.ignored = Some(self.names.get(GATED));
+        }
+        let volumes = pod::volumes(pod_spec, &mut self.names);
+        Ok((self.drafts.intern(draft), volumes))
+    }
+
+    /// Pods that workloads of the input have yet to make.
+    pub(crate) fn missing(&self) -> Result<Vec<Missing>, ReadError> {
+        let present = self.present();
+        let mut total = self.pods.len();
+        let mut missing = Vec::new();
+        for (ix, workload) in self.workloads.iter().enumerate() {
+            if workload
+                .owner
+                .as_ref()
+                .is_some_and(|o| self.has_workload(o))
+            {
+                continue;
+            }
+            let (live, done) = present.get(&ix).copied().unwrap_or_default();
+            let left = workload.completions.map_or(usize::MAX, |completions| {
+                completions.saturating_sub(workload.succeeded.max(done))
+            });
+            let count = workload.wanted.min(left).saturating_sub(live);
+            total = total.saturating_add(count);
+            if total > PODS_MAX {
+                let owner = &workload.identity;
+                let problem = format!(
+                    "asks for {} pods, which makes more than {PODS_MAX} in all; \
+                     plan for fewer at a time",
+                    workload.wanted
+                );
+                return Err(ReadError::new(problem).of(format!("{} {}", owner.kind, owner.name)));
+            }
+            if count > 0 {
+                missing.push(Missing {
+                    workload: ix,
+                    count,
+                });
+            }
+        }
+        Ok(missing)
+    }
+
+    fn has_workload(&self, owner: &Owner) -> bool {
+        self.workloads.iter().any(|w| w.identity == *owner)
+    }
+
+    /// For each workload, how many of its pods are live and how many have succeeded.
+    fn present(&self) -> HashMap<usize, (usize, usize)> {
+        let mut by_identity: HashMap<&Owner, usize> = HashMap::new();
+        let mut by_namespace: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (ix, workload) in self.workloads.iter().enumerate() {
+            by_identity.insert(&workload.identity, ix);
+            let namespace = &self.drafts.get(workload.draft).shape.namespace;
+            by_namespace.entry(namespace).or_default().push(ix);
+        }
+        let mut by_draft: HashMap<DraftIx, Option<usize>> = HashMap::new();
+        let mut counts: HashMap<usize, (usize, usize)> = HashMap::new();
+        for pod in &self.pods {
+            let workload = match &pod.owner {
+                Some(owner) => self.top_workload(owner, &by_identity),
+                None => *by_draft.entry(pod.draft).or_insert_with(|| {
+                    let shape = &self.drafts.get(pod.draft).shape;
+                    let near = by_namespace.get(&*shape.namespace);
+                    near.into_iter().flatten().copied().find(|ix| {
+                        let workload = &self.workloads[*ix];
+                        let owned = workload.owner.is_some();
+                        let selector = workload.selector.as_ref();
+                        !owned
+                            && selector
+                                .is_some_and(|s| !s.exprs().is_empty() && s.matches(&shape.labels))
+                    })
+                }),
+            };
+            let Some(workload) = workload else {
+                continue;
+            };
+            let (live, done) = counts.entry(workload).or_default();
+            match pod.stage {
+                Stage::Live | Stage::Gated | Stage::Stray => *live += 1,
+                Stage::Succeeded => *done += 1,
+                Stage::Deleting | Stage::Failed => {}
+            }
+        }
+        counts
+    }
+
+    /// The workload an owner stands for: itself, or the Deployment it belongs to. The ReplicaSet
+    /// in between is often missing from the input; its name then says whose it is.
+    fn top_workload(&self, owner: &Owner, known: &HashMap<&Owner, usize>) -> Option<usize> {
+        if let Some(ix) = known.get(owner) {
+            let above = self.workloads[*ix].owner.as_ref();
+            return Some(above.and_then(|o| known.get(o)).copied().unwrap_or(*ix));
+        }
+        if &*owner.kind != "ReplicaSet" {
+            return None;
+        }
+        let (deployment, _hash) = owner.name.rsplit_once('-')?;
+        let deployment = Owner {
+            kind: "Deployment".into(),
+            name: deployment.into(),
+        };
+        known.get(&deployment).copied()
+    }
+}
+
+/// Why a pod with scheduling gates is not placed.
+pub(crate) const GATED: &str = "it has scheduling gates, which must be removed first";
+
+/// Pods at a time, and how many must succeed in all.
+fn counts(kind: &str, spec: &WorkloadSpec<'_>) -> Result<(usize, Option<usize>), ReadError> {
+    let count = |figure: Option<i32>, field: &str, default: usize| match figure {
+        None => Ok(default),
+        Some(figure) => usize::try_from(figure).map_err(|_| {
+            ReadError::new(format!("{figure} is negative")).field(format!("spec.{field}"))
+        }),
+    };
+    if kind != "Job" {
+        return Ok((count(spec.replicas, "replicas", 1)?, None));
+    }
+    let parallelism = match spec.suspend {
+        Some(true) => 0,
+        _ => count(spec.parallelism, "parallelism", 1)?,
+    };
+    let completions = match spec.completions {
+        None => None,
+        given => Some(count(given, "completions", 1)?),
+    };
+    Ok((parallelism, completions))
+}
