@@ -7,10 +7,10 @@
 //! resource prices where they suffice and by branch and bound where only whole fillings will do.
 //! Budgets, fillers and tokens are ignored, which can only lower the bound.
 
-use crate::branch::{Fixed, search};
+use crate::branch::{Fixed, Knapsack, search};
 use crate::columns::Columns;
 use crate::dual::{Duals, duals};
-use crate::fill::Steps;
+use crate::fill::{Steps, value};
 use crate::knapsack::relax;
 use crate::model::Model;
 use crate::problem::{Problem, Settings};
@@ -31,10 +31,11 @@ pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings
     let mut best = 0;
     if few {
         let hint = values_hint.filter(|hint| hint.len() == problem.rows.len());
-        let values = match hint {
+        let mut values = match hint {
             Some(hint) => model.rows.iter().map(|rows| hint[rows[0].0 as usize]).collect(),
             None => true_values(&model, &mut steps),
         };
+        repair(&model, &mut values, &mut steps);
         let (low, ratio) = certified(&model, &values, None, &mut steps);
         best = low;
         if hint.is_some() && ratio <= 1_003_000 {
@@ -54,8 +55,48 @@ fn true_values(model: &Model, steps: &mut Steps) -> Vec<f64> {
     columns.values()
 }
 
+/// Lowers values until no filling that is easily found is worth more than its price, at the
+/// least loss: a class with many items is lowered last.
+fn repair(model: &Model, values: &mut Vec<f64>, steps: &mut Steps) {
+    *values = clamped(model, values);
+    let most: Vec<f64> = model.limit.iter().map(|&m| m as f64).collect();
+    for kind in 0..model.n_kinds {
+        let classes: Vec<u32> =
+            (0..model.n_classes as u32).filter(|&c| model.fits(kind, c as usize)).collect();
+        let price = model.price[kind] as f64;
+        for _ in 0..REPAIRS_A_KIND {
+            let relaxed = relax(model, kind, &classes, values, &most);
+            steps.spend(classes.len() * model.n_dims * 40);
+            if relaxed.upper <= price * (1.0 + 1e-6) || steps.over() {
+                break;
+            }
+            let fixed = Fixed::new(model, values);
+            let knapsack = fixed.knapsack(kind, &classes, &relaxed.prices, &model.limit);
+            let mut nodes = BRANCHES_A_REPAIR;
+            let outcome = search(&knapsack, fixed.price(kind), &mut nodes);
+            steps.spend((BRANCHES_A_REPAIR - nodes) as usize * (classes.len() + 30));
+            let Some(mut items) = outcome.best else { break };
+            let mut excess = value(values, &items) - price;
+            items.sort_by(|a, b| {
+                let share = |i: &(u32, u32)| f64::from(i.1) / model.count[i.0 as usize] as f64;
+                share(b).total_cmp(&share(a)).then(a.0.cmp(&b.0))
+            });
+            for (class, n) in items {
+                let value = &mut values[class as usize];
+                let cut = (excess / f64::from(n)).clamp(0.0, *value);
+                *value -= cut;
+                excess -= cut * f64::from(n);
+            }
+        }
+    }
+}
+
+const REPAIRS_A_KIND: usize = 60;
+const BRANCHES_A_REPAIR: u64 = 4_000;
+
 /// Millionths: the denominator of `ρ`.
 const ONE: u128 = 1_000_000;
+const BRANCHES_A_TRY: u64 = 40_000;
 /// How `ρ` is raised while branch and bound cannot prove it.
 const RATIOS: [u128; 14] = [
     1_000_002, 1_000_200, 1_000_500, 1_001_000, 1_002_000, 1_004_000, 1_006_000, 1_008_000,
@@ -84,12 +125,12 @@ fn certified(
         let mut ideal = u128::MAX;
         if let Some(duals) = duals {
             let prices = prices(model, duals, slot);
-            ideal = fixed.knapsack(slot, &classes, &prices, &model.limit).ideal();
+            ideal = fixed.ideal(slot, &classes, &prices);
         }
         let nearly = price + price / 1_000_000;
         if ideal > nearly {
             let relaxed = relax(model, slot, &classes, &values, &most_f);
-            steps.spend(classes.len() * model.n_dims * 12);
+            steps.spend(classes.len() * model.n_dims * 40);
             let knapsack = fixed.knapsack(slot, &classes, &relaxed.prices, &model.limit);
             ideal = ideal.min(knapsack.ideal());
             if slot < model.n_kinds && ideal > nearly {
@@ -104,13 +145,16 @@ fn certified(
         }
     }
     hard.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    let node_steps = model.n_classes + 30;
+    let branches = steps.left() / 8 / node_steps as u64;
+    let mut nodes = branches;
     for (_, slot, knapsack) in &hard {
-        ratio = proven_ratio(model, &fixed, *slot, (knapsack, ratio), steps);
+        ratio = proven_ratio(&fixed, *slot, (knapsack, ratio), &mut nodes);
     }
+    steps.spend((branches - nodes) as usize * node_steps);
     let total: u128 = (0..model.n_classes)
         .map(|class| u128::from(fixed.value(class)) * u128::from(model.count[class]))
         .sum();
-    eprintln!("ratio {ratio} hard {} total {} absorbed {} kinds {} steps left {}M", hard.len(), fixed.whole(total) as f64/1e9, fixed.whole(absorbed) as f64/1e9, model.n_kinds, steps.left()/1000000);
     let low = total.saturating_sub(absorbed).saturating_mul(ONE) / ratio;
     (fixed.whole(low), ratio)
 }
@@ -118,11 +162,10 @@ fn certified(
 /// The least `ρ` from the list, not below `ratio`, for which no filling is worth more than `ρ`
 /// times the price.
 fn proven_ratio(
-    model: &Model,
     fixed: &Fixed<'_>,
     slot: usize,
-    (knapsack, ratio): (&crate::branch::Knapsack, u128),
-    steps: &mut Steps,
+    (knapsack, ratio): (&Knapsack, u128),
+    nodes: &mut u64,
 ) -> u128 {
     let price = fixed.price(slot);
     let safe = needed_ratio(knapsack.ideal(), price).max(ratio);
@@ -130,10 +173,10 @@ fn proven_ratio(
         if try_ratio >= safe {
             break;
         }
-        let share = 20_000 + steps.left() / 400 / (model.n_dims as u64 + 2);
-        let mut nodes = share;
-        let outcome = search(knapsack, price * try_ratio / ONE, &mut nodes);
-        steps.spend((share - nodes) as usize * (model.n_dims + 2));
+        let share = BRANCHES_A_TRY.min(*nodes);
+        let mut left = share;
+        let outcome = search(knapsack, price * try_ratio / ONE, &mut left);
+        *nodes -= share - left;
         if outcome.upper <= price * try_ratio / ONE {
             return try_ratio;
         }

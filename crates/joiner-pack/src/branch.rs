@@ -95,6 +95,16 @@ impl<'a> Fixed<'a> {
         prices: &[f64],
         most: &[u64],
     ) -> Knapsack {
+        let (rooms, prices, worth) = self.rows(slot, prices);
+        if worth >= WORTH_MAX {
+            // Prices this high are no use; without prices the bound is weak but safe.
+            return self.assemble((classes, most), rooms, &vec![0; prices.len()], 0);
+        }
+        self.assemble((classes, most), rooms, &prices, worth as u64)
+    }
+
+    /// Rooms and integer prices per row, and what the whole room is worth.
+    fn rows(&self, slot: usize, prices: &[f64]) -> (Vec<u64>, Vec<u64>, u128) {
         let model = self.model;
         let nd = model.n_dims;
         let mut rooms: Vec<u64> = model
@@ -120,11 +130,32 @@ impl<'a> Fixed<'a> {
             .collect();
         let worth: u128 =
             rooms.iter().zip(&prices).map(|(&r, &p)| u128::from(r) * u128::from(p)).sum();
-        if worth >= WORTH_MAX {
-            // Prices this high are no use; without prices the bound is weak but safe.
-            return self.assemble((classes, most), rooms, &vec![0; prices.len()], 0);
+        (rooms, prices, worth)
+    }
+
+    /// What no filling of the slot can exceed at these resource prices.
+    pub(crate) fn ideal(&self, slot: usize, classes: &[u32], prices: &[f64]) -> u128 {
+        let (rooms, prices, worth) = self.rows(slot, prices);
+        let model = self.model;
+        let mut sum = worth;
+        for &class in classes {
+            let class = class as usize;
+            let need = model.need(class).iter().zip(&self.shift).zip(&prices);
+            let mut takes: u128 =
+                need.map(|((&n, &s), &p)| u128::from(n >> s) * u128::from(p)).sum();
+            for &cap in &model.shared_of[class] {
+                takes += u128::from(prices[model.n_dims + cap as usize]);
+            }
+            let gain = u128::from(self.values[class]).saturating_sub(takes);
+            if gain > 0 {
+                let mut most = model.limit[class];
+                for ((&n, &s), &room) in model.need(class).iter().zip(&self.shift).zip(&rooms) {
+                    most = room.checked_div(n >> s).map_or(most, |fit| most.min(fit));
+                }
+                sum = sum.saturating_add(gain.saturating_mul(u128::from(most)));
+            }
         }
-        self.assemble((classes, most), rooms, &prices, worth as u64)
+        sum
     }
 
     fn assemble(
@@ -228,52 +259,90 @@ impl Branch<'_> {
             self.best = Some(items);
             return true;
         }
-        if at == self.knapsack.items.len() {
-            return false;
-        }
+        let Some((at, most)) = self.first_that_matters(at, value + slack) else { return false };
         if *self.nodes == 0 {
             self.cut_short = true;
             return true;
         }
         *self.nodes -= 1;
-        let knapsack = self.knapsack;
-        let item = &knapsack.items[at];
-        let needs = &knapsack.needs[at * knapsack.n_rows..][..knapsack.n_rows];
-        let mut most = item.most;
-        for (&need, &left) in needs.iter().zip(&self.left) {
-            most = left.checked_div(need).map_or(most, |fit| most.min(fit));
-        }
-        let most = most.min(u64::from(u32::MAX));
-        let rest = knapsack.rest[at + 1];
-        let mut n = most;
-        if item.takes > item.value {
+        let item = &self.knapsack.items[at];
+        let rest = self.knapsack.rest[at + 1];
+        if item.value < item.takes {
+            // Best is to take none, and each one loses more.
             let spare = (value + slack).saturating_add(rest).saturating_sub(self.goal + 1);
-            n = n.min(spare / (item.takes - item.value));
+            let most = most.min(spare / (item.takes - item.value));
+            if (value + slack).saturating_add(rest) <= self.goal {
+                return false;
+            }
+            return (0..=most).any(|n| self.choose(at, n, value, slack));
         }
-        loop {
-            // Taking n of it changes value + slack by n times value less takes.
-            let (value, slack) = (value + n * item.value, slack - n * item.takes);
-            if value.saturating_add(slack).saturating_add(rest) > self.goal {
-                for (left, need) in self.left.iter_mut().zip(needs) {
-                    *left -= n * need;
-                }
-                self.chosen[at] = n as u32;
-                let stop = self.descend(at + 1, value, slack);
-                self.chosen[at] = 0;
-                for (left, need) in self.left.iter_mut().zip(needs) {
-                    *left += n * need;
-                }
-                if stop {
-                    return true;
-                }
-            } else if item.value >= item.takes {
+        for n in (0..=most).rev() {
+            let gained = n * (item.value - item.takes);
+            if (value + slack).saturating_add(gained).saturating_add(rest) <= self.goal {
                 // Taking even fewer only loses more.
                 return false;
             }
-            if n == 0 {
-                return false;
+            if self.choose(at, n, value, slack) {
+                return true;
             }
-            n -= 1;
         }
+        false
+    }
+
+    /// How many of an item fit into what is left.
+    fn fit(&self, at: usize) -> u64 {
+        let knapsack = self.knapsack;
+        let needs = &knapsack.needs[at * knapsack.n_rows..][..knapsack.n_rows];
+        let mut most = knapsack.items[at].most.min(u64::from(u32::MAX));
+        for (&need, &left) in needs.iter().zip(&self.left) {
+            if need > left {
+                return 0;
+            }
+            if need > 0 && most.saturating_mul(need) > left {
+                most = left / need;
+            }
+        }
+        most
+    }
+
+    /// The first undecided item that still fits, with how many of it fit; `None` if those that
+    /// still fit cannot lift the sum of value and slack above the goal.
+    fn first_that_matters(&self, at: usize, sum: u64) -> Option<(usize, u64)> {
+        let mut first = None;
+        let mut sum = sum;
+        for (at, item) in self.knapsack.items.iter().enumerate().skip(at) {
+            if first.is_some() && item.value <= item.takes {
+                if sum > self.goal {
+                    return first;
+                }
+                continue;
+            }
+            let fit = self.fit(at);
+            if fit > 0 {
+                sum = sum.saturating_add(fit * item.value.saturating_sub(item.takes));
+                first = first.or(Some((at, fit)));
+                if sum > self.goal {
+                    return first;
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes `n` of item `at` and goes on.
+    fn choose(&mut self, at: usize, n: u64, value: u64, slack: u64) -> bool {
+        let knapsack = self.knapsack;
+        let item = &knapsack.items[at];
+        let needs = &knapsack.needs[at * knapsack.n_rows..][..knapsack.n_rows];
+        for (left, need) in self.left.iter_mut().zip(needs) {
+            *left -= n * need;
+        }
+        self.chosen[at] = n as u32;
+        let stop = self.descend(at + 1, value + n * item.value, slack - n * item.takes);
+        self.chosen[at] = 0;
+        for (left, need) in self.left.iter_mut().zip(needs) {
+            *left += n * need;
+        }
+        stop
     }
 }

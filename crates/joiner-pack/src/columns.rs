@@ -22,6 +22,7 @@ pub(crate) struct Columns<'a> {
     cost: Vec<f64>,
     counts: Vec<u64>,
     most: Vec<f64>,
+    most_whole: Vec<u64>,
     /// Per slot the classes that may be on it.
     suited: Vec<Vec<u32>>,
     /// Per slot the last resource prices.
@@ -36,23 +37,20 @@ pub(crate) struct Columns<'a> {
     known: HashSet<Filling>,
     load: Load,
     next_slot: usize,
-    /// Stop when the cost is this close to the best bound.
-    pub(crate) gap: f64,
-    /// The best bound that seems to hold, and its values.
-    best: (f64, Vec<f64>),
+    /// Stop after so many rounds with hardly any gain.
+    pub(crate) patience: usize,
 }
 
 const COLUMNS_A_ROUND: usize = 24;
-const FOUND_MAX: usize = 120;
-/// Up to so many slots all are priced in every round.
-const COMPLETE_MAX: usize = 250;
-const BRANCHES: u64 = 3_000;
+const FOUND_MAX: usize = 72;
+const BRANCHES: u64 = 12_000;
+const BRANCHES_A_SLOT: u64 = 1_000;
 
 impl<'a> Columns<'a> {
     /// Starts with one-class fillings. Bins that are `taken` stay out.
     pub(crate) fn new(model: &'a Model, cost: &[f64], counts: &[u64], taken: &[bool]) -> Self {
-        let most: Vec<f64> =
-            counts.iter().zip(&model.limit).map(|(&n, &limit)| n.min(limit) as f64).collect();
+        let most_whole: Vec<u64> =
+            counts.iter().zip(&model.limit).map(|(&n, &limit)| n.min(limit)).collect();
         let mut row = vec![None; model.n_classes];
         let mut rhs = Vec::new();
         for class in (0..model.n_classes).filter(|&c| counts[c] > 0) {
@@ -87,7 +85,8 @@ impl<'a> Columns<'a> {
             model,
             cost: cost.to_vec(),
             counts: counts.to_vec(),
-            most,
+            most: most_whole.iter().map(|&n| n as f64).collect(),
+            most_whole,
             suited,
             prices: vec![Vec::new(); model.n_slots()],
             master: Master::new(&rhs, start),
@@ -98,8 +97,7 @@ impl<'a> Columns<'a> {
             fillings,
             load,
             next_slot: 0,
-            gap: 1e-4,
-            best: (f64::MIN, Vec::new()),
+            patience: 16,
         }
     }
 
@@ -133,7 +131,7 @@ impl<'a> Columns<'a> {
         self.solve(steps);
         let mut marks = vec![self.master.objective()];
         for round in 0..rounds_max {
-            let values = self.master_values();
+            let values = self.values();
             let n_new = self.price(&values, steps);
             if n_new == 0 || steps.over() {
                 break;
@@ -141,10 +139,9 @@ impl<'a> Columns<'a> {
             self.solve(steps);
             let objective = self.master.objective();
             marks.push(objective);
-            eprintln!("round {round} obj {:.4} low {:.4} new {n_new} rows {} steps left {}M", objective/1e9, (self.best.0/1e9).max(0.0), self.n_class_rows, steps.left()/1000000);
-            let done = self.best.0 > objective * (1.0 - self.gap);
-            let stuck = round >= 20 && objective > marks[round - 19] * (1.0 - 0.0002);
-            if done || stuck {
+            if round >= self.patience
+                && objective > marks[round - self.patience + 1] * (1.0 - 0.0003)
+            {
                 break;
             }
         }
@@ -159,7 +156,6 @@ impl<'a> Columns<'a> {
     /// Changes what new nodes cost; the current solution stays valid.
     pub(crate) fn set_cost(&mut self, cost: &[f64]) {
         self.cost = cost.to_vec();
-        self.best = (f64::MIN, Vec::new());
         for (column, filling) in self.master.columns.iter_mut().zip(&self.fillings) {
             if let Some((slot, _)) = filling
                 && (*slot as usize) < self.model.n_kinds
@@ -169,12 +165,8 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// The value of one item, per class: those that prove the best bound.
+    /// The value of one item, per class.
     pub(crate) fn values(&self) -> Vec<f64> {
-        if self.best.1.is_empty() { self.master_values() } else { self.best.1.clone() }
-    }
-
-    fn master_values(&self) -> Vec<f64> {
         let duals = self.master.duals();
         self.row.iter().map(|row| row.map_or(0.0, |r| duals[r as usize].max(0.0))).collect()
     }
@@ -197,49 +189,38 @@ impl<'a> Columns<'a> {
         let mut found: Vec<(f64, u32, Vec<(u32, u32)>)> = Vec::new();
         let mut doubtful: Vec<(f64, u32)> = Vec::new();
         let start = self.next_slot;
-        let (mut ratio, mut absorbed, mut complete) = (1.0_f64, 0.0, true);
         for offset in 0..n_slots {
             let slot = (start + offset) % n_slots;
             let Some(cost) = self.cost_of(slot, &duals) else { continue };
-            let (upper, priced) = self.price_slot(slot, cost, values, steps);
-            if slot >= self.model.n_kinds {
-                absorbed += upper;
-            }
-            match priced {
-                Priced::Good(gain, items) => {
-                    if slot < self.model.n_kinds {
-                        ratio = ratio.max(1.0 + gain);
-                    }
-                    found.push((gain, slot as u32, items));
-                }
+            match self.price_slot(slot, cost, values, steps) {
+                Priced::Good(gain, items) => found.push((gain, slot as u32, items)),
                 Priced::Maybe(gap) => doubtful.push((gap, slot as u32)),
                 Priced::No => {}
             }
-            if found.len() >= FOUND_MAX && n_slots > COMPLETE_MAX {
+            if found.len() >= FOUND_MAX {
                 self.next_slot = slot + 1;
-                complete = offset + 1 == n_slots;
                 break;
             }
         }
-        if complete {
-            let counts = self.counts.iter().zip(values);
-            let total: f64 = counts.map(|(&n, value)| n as f64 * value).sum();
-            let low = (total - absorbed) / ratio;
-            if low > self.best.0 {
-                self.best = (low, values.to_vec());
-            }
-        }
-        if found.len() < 3 {
+        if found.len() < 6 {
             doubtful.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            for (_, slot) in doubtful.into_iter().take(60) {
+            let fixed = Fixed::new(self.model, values);
+            let mut nodes = BRANCHES;
+            let n_doubtful = doubtful.len() as u64;
+            for (done, (_, slot)) in doubtful.into_iter().enumerate() {
                 let Some(cost) = self.cost_of(slot as usize, &duals) else { continue };
-                if let Some(items) = self.branch(slot as usize, cost, values, steps) {
-                    found.push((value(values, &items) / cost - 1.0, slot, items));
+                let some = (nodes / (n_doubtful - done as u64)).max(BRANCHES_A_SLOT).min(nodes);
+                let mut left = some;
+                let items = self.branch(&fixed, slot as usize, cost, &mut left);
+                nodes -= some - left;
+                if let Some(items) = items {
+                    found.push((value(values, &items) / cost.max(1.0) - 1.0, slot, items));
                 }
-                if found.len() >= 6 || steps.over() {
+                if found.len() >= COLUMNS_A_ROUND || nodes == 0 {
                     break;
                 }
             }
+            steps.spend((BRANCHES - nodes) as usize * (self.n_class_rows + 30));
         }
         found.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let before = self.fillings.len();
@@ -265,7 +246,7 @@ impl<'a> Columns<'a> {
         cost: f64,
         values: &[f64],
         steps: &mut Steps,
-    ) -> (f64, Priced) {
+    ) -> Priced {
         let model = self.model;
         let goal = cost * (1.0 + 1e-6) + 1e-3;
         let classes = &self.suited[slot];
@@ -275,14 +256,14 @@ impl<'a> Columns<'a> {
         if !cached.is_empty() {
             let upper = upper(model, &rooms(model, slot), cached, classes, most);
             if upper <= goal {
-                return (upper, Priced::No);
+                return Priced::No;
             }
         }
         let relaxed = relax(model, slot, classes, values, &self.most);
-        steps.spend(classes.len() * model.n_dims * 12);
+        steps.spend(classes.len() * model.n_dims * 40);
         self.prices[slot].clone_from(&relaxed.prices);
         if relaxed.upper <= goal {
-            return (relaxed.upper, Priced::No);
+            return Priced::No;
         }
         self.load.open(model, slot);
         for (&class, &amount) in classes.iter().zip(&relaxed.amounts) {
@@ -307,33 +288,29 @@ impl<'a> Columns<'a> {
         let taste = Taste { values: &net, weights: &weights, cap_weights: &[] };
         fill(model, &taste, &mut self.load, &self.counts, classes, steps);
         if !self.load.justified(model) {
-            return (relaxed.upper, Priced::No);
+            return Priced::No;
         }
         let items = self.load.items();
         let worth = value(values, &items);
-        let priced = if worth > goal {
+        if worth > goal {
             Priced::Good(worth / cost.max(1.0) - 1.0, items)
         } else {
             Priced::Maybe(relaxed.upper / cost.max(1.0) - 1.0)
-        };
-        (relaxed.upper, priced)
+        }
     }
 
     fn branch(
         &mut self,
+        fixed: &Fixed<'_>,
         slot: usize,
         cost: f64,
-        values: &[f64],
-        steps: &mut Steps,
+        nodes: &mut u64,
     ) -> Option<Vec<(u32, u32)>> {
         let model = self.model;
-        let fixed = Fixed::new(model, values);
-        let most: Vec<u64> = self.most.iter().map(|&m| m as u64).collect();
         let goal = fixed.of(cost * (1.0 + 1e-6) + 1e-3);
-        let mut nodes = BRANCHES;
-        let knapsack = fixed.knapsack(slot, &self.suited[slot], &self.prices[slot], &most);
-        let outcome = search(&knapsack, goal, &mut nodes);
-        steps.spend((BRANCHES - nodes) as usize * (model.n_dims + 2));
+        let most = &self.most_whole;
+        let knapsack = fixed.knapsack(slot, &self.suited[slot], &self.prices[slot], most);
+        let outcome = search(&knapsack, goal, nodes);
         let items = outcome.best?;
         self.load.open(model, slot);
         for &(class, n) in &items {

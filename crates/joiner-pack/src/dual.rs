@@ -63,7 +63,7 @@ const POINTS_MAX: usize = 600;
 const BINS_MAX: usize = 300;
 const CAP_WEIGHTS_MAX: usize = 4_000_000;
 const NEAR_MIN: usize = 24;
-const PAIRS_MAX: usize = 60_000;
+const PAIRS_MAX: usize = 16_000;
 const ROUND: usize = 12;
 
 /// Finds dual prices for these costs per kind. `n_rounds` rounds of twelve steps are made.
@@ -377,7 +377,7 @@ fn cmp_cost(a: &(f64, u32), b: &(f64, u32)) -> std::cmp::Ordering {
 
 /// `exp(-x)` for `x >= 0`, from multiplications only, so that it is the same everywhere.
 fn exp_minus(x: f64) -> f64 {
-    if x > 30.0 {
+    if x > 10.0 {
         return 0.0;
     }
     let mut y = 1.0 / (1.0 + x / 64.0);

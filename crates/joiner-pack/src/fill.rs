@@ -12,6 +12,8 @@ pub(crate) struct Guide<'a> {
     pub(crate) cap_weights: &'a [f64],
     /// What a new node costs in the search, per kind.
     pub(crate) cost: &'a [f64],
+    /// Whether costs are in the same order as prices.
+    pub(crate) cost_follows_price: bool,
 }
 
 /// What guides the filling of one node.

@@ -9,8 +9,10 @@ use crate::model::HOME;
 use crate::plan::Node;
 
 /// Above this many classes only the most fitting ones are considered for each node.
-const ALL_CLASSES_MAX: usize = 512;
-const CANDIDATES_MAX: usize = 320;
+const ALL_CLASSES_MAX: usize = 1_200;
+const CANDIDATES_MAX: usize = 800;
+/// Densities this close to the best are as good as the best.
+const BAND: f64 = 0.985;
 
 /// An offer to buy nodes of one kind, best first.
 struct Offer {
@@ -41,7 +43,8 @@ impl Ord for Offer {
 pub(crate) struct Greedy<'a> {
     guide: Guide<'a>,
     load: Load,
-    suited: Vec<Option<Vec<u32>>>,
+    /// Per slot, where asked for: density and class, densest first.
+    suited: Vec<Option<Vec<(f64, u32)>>>,
 }
 
 impl<'a> Greedy<'a> {
@@ -182,14 +185,20 @@ impl<'a> Greedy<'a> {
                 })
                 .collect();
             list.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            list.into_iter().map(|(_, class)| class).collect()
+            list
         });
-        suited.retain(|&class| counts[class as usize] > 0);
+        suited.retain(|&(_, class)| counts[class as usize] > 0);
         steps.spend(suited.len());
-        let mut some: Vec<u32> = suited.iter().copied().take(CANDIDATES_MAX).collect();
-        if !some.iter().any(|&class| model.may(slot, class as usize) == HOME) {
-            let home = suited.iter().find(|&&class| model.may(slot, class as usize) == HOME);
-            some.extend(home);
+        // A mix of all that are dense enough: the densest alone would be all of one sort.
+        let dense = suited.first().map_or(0.0, |first| first.0 * BAND);
+        let band = suited.partition_point(|&(density, _)| density >= dense);
+        let band = band.max(CANDIDATES_MAX).min(suited.len());
+        let stride = band.div_ceil(CANDIDATES_MAX).max(1);
+        let mut some: Vec<u32> =
+            suited[..band].iter().step_by(stride).map(|&(_, class)| class).collect();
+        let is_home = |class: u32| model.may(slot, class as usize) == HOME;
+        if !some.iter().any(|&class| is_home(class)) {
+            some.extend(suited.iter().map(|&(_, class)| class).find(|&class| is_home(class)));
         }
         some
     }
@@ -217,11 +226,14 @@ pub(crate) fn cheapest(
     let key = |k: usize| (guide.cost[k], std::cmp::Reverse(model.options[k]), k);
     let mut best = slot;
     for kind in 0..model.n_kinds {
-        if key(kind).partial_cmp(&key(best)) == Some(Ordering::Less)
-            && total.iter().zip(model.room(kind)).all(|(t, r)| t <= r)
+        if total.iter().zip(model.room(kind)).all(|(t, r)| t <= r)
+            && key(kind).partial_cmp(&key(best)) == Some(Ordering::Less)
             && holds(model, load, kind, items)
         {
             best = kind;
+            if guide.cost_follows_price {
+                break;
+            }
         }
     }
     best

@@ -14,6 +14,7 @@
 
 mod bound;
 mod branch;
+mod budget;
 mod columns;
 mod dual;
 mod ffd;
@@ -26,6 +27,7 @@ mod model;
 mod plan;
 mod problem;
 mod round;
+mod search;
 mod simplex;
 mod solve;
 

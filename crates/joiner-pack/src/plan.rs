@@ -32,18 +32,6 @@ impl Plan {
             .sum()
     }
 
-    /// Number of new nodes.
-    pub(crate) fn n_new(&self, model: &Model) -> u64 {
-        let new = self.nodes.iter().filter(|node| (node.slot as usize) < model.n_kinds);
-        new.map(|node| u64::from(node.times)).sum()
-    }
-
-    /// Launch options over all new nodes.
-    pub(crate) fn options(&self, model: &Model) -> u64 {
-        let options = |n: &Node| u64::from(model.options[n.slot as usize]) * u64::from(n.times);
-        self.nodes.iter().map(options).fold(0, u64::saturating_add)
-    }
-
     /// Items without a place.
     pub(crate) fn n_unplaced(&self) -> u64 {
         self.unplaced.iter().sum()

@@ -38,6 +38,7 @@ pub(crate) fn bound(ground: &Ground<'_>, choices: &mut Choices, placed: &[PodIx]
         .flat_map(|c| forced_parts(ground, choices, &classes, c))
         .collect();
     let mut maker = RowMaker::new(ground, choices, &classes, &parts);
+    maker.ignore_weights();
     let todo: Vec<(u32, u32)> = (0u32..).zip(&parts).map(|(p, x)| (p, x.count)).collect();
     let rows = maker.rows(&todo, &|_, _| false, &[]);
     NanoDollars::new(pack::bound(&rows.problem, None, &pack::Settings::default()))

@@ -285,24 +285,41 @@ impl Ledger {
             let free = maker.rows(&todo, &|_, pool| limited[pool], &[]);
             let bound_to_limits = free.hopeless;
             todo.retain(|(p, _)| bound_to_limits.iter().all(|(q, _)| q != p));
-            let left = self.round(maker, &bound_to_limits, &|_, _| false);
+            let left = self.settle(maker, &bound_to_limits, &|_, _| false);
             self.shut_out.extend(left);
         }
         // Then everybody; whoever the limits of the heaviest pool shut out tries the next.
+        todo = self.settle(maker, &todo, &|_, _| false);
         let mut by_weight: Vec<usize> = (0..limited.len()).filter(|p| limited[*p]).collect();
         by_weight.sort_by_key(|p| {
             let pool = &ground.problem.pools[*p];
             (std::cmp::Reverse(pool.weight), pool.name.clone())
         });
-        todo = self.round(maker, &todo, &|_, _| false);
         for pool in by_weight {
             if todo.is_empty() {
                 break;
             }
             out[pool] = true;
-            todo = self.round(maker, &todo, &|_, p| out[p]);
+            todo = self.settle(maker, &todo, &|_, p| out[p]);
         }
         self.shut_out.extend(todo);
+    }
+
+    /// Packs `todo`, and once more with every cap in force what slack caps kept out.
+    fn settle(
+        &mut self,
+        maker: &mut RowMaker<'_, '_>,
+        todo: &[(u32, u32)],
+        closed: &dyn Fn(u32, usize) -> bool,
+    ) -> Vec<(u32, u32)> {
+        let left = self.round(maker, todo, closed);
+        if left.is_empty() || !maker.has_slack() {
+            return left;
+        }
+        maker.be_strict(true);
+        let left = self.round(maker, &left, closed);
+        maker.be_strict(false);
+        left
     }
 
     /// Packs `todo` and returns what found no room.
@@ -324,8 +341,9 @@ impl Ledger {
         let mut bought = Vec::new();
         for node in &packing.nodes {
             let mut items: Vec<(u32, u32)> = Vec::new();
+            let mut used = BTreeMap::new();
             for (row, n) in &node.items {
-                draw(&mut sources[*row as usize], *n, &mut items);
+                maker.draw(&mut sources[*row as usize], *n, &mut used, &mut items);
             }
             match node.place {
                 pack::Place::Kind(kind) => bought.push(Opened { kind, parts: items }),
@@ -340,21 +358,6 @@ impl Ledger {
         left.extend(sources.into_iter().flatten().filter(|(_, n)| *n > 0));
         left.sort_unstable();
         left
-    }
-}
-
-/// Takes `n` items from the parts of a row.
-fn draw(source: &mut [(u32, u32)], mut n: u32, items: &mut Vec<(u32, u32)>) {
-    for (part, left) in source.iter_mut().filter(|(_, left)| *left > 0) {
-        let taken = n.min(*left);
-        *left -= taken;
-        n -= taken;
-        if taken > 0 {
-            items.push((*part, taken));
-        }
-        if n == 0 {
-            break;
-        }
     }
 }
 

@@ -43,6 +43,10 @@ pub(crate) struct RowMaker<'a, 'p> {
     parts: &'a [Part],
     marks: Marks,
     drivers: Vec<Name>,
+    /// Slack caps count as caps.
+    strict: bool,
+    /// Pool weights count.
+    weights: bool,
     members: BTreeMap<GroupKey, FixedBitSet>,
     /// Limited resource and remaining amount by budget; `None` for reservations.
     pub(crate) budgets: Vec<Budget>,
@@ -77,6 +81,8 @@ type GroupKey = (Vec<u32>, Limits, Vec<HostPort>);
 struct Marks {
     caps: Vec<u32>,
     class_caps: Vec<Vec<u32>>,
+    /// Caps of a class that are so far from binding that rows need not be told apart by them.
+    class_slack: Vec<Vec<u32>>,
     class_emits: Vec<Vec<u32>>,
     class_repels: Vec<Vec<u32>>,
     host_caps: Vec<Vec<(u32, u32)>>,
@@ -111,9 +117,58 @@ impl<'a, 'p> RowMaker<'a, 'p> {
             parts,
             marks,
             drivers,
+            strict: false,
+            weights: true,
             members,
             budgets,
             spends,
+        }
+    }
+
+    /// Leaves pool weights aside, as the bound must.
+    pub(crate) fn ignore_weights(&mut self) {
+        self.weights = false;
+    }
+
+    /// Whether slack caps count as caps from now on.
+    pub(crate) fn be_strict(&mut self, strict: bool) {
+        self.strict = strict;
+    }
+
+    /// True when some caps are slack.
+    pub(crate) fn has_slack(&self) -> bool {
+        self.marks.class_slack.iter().any(|caps| !caps.is_empty())
+    }
+
+    /// Takes up to `n` items from the parts of a row, as far as slack caps on the node allow;
+    /// `used` counts what is there.
+    pub(crate) fn draw(
+        &self,
+        source: &mut [(u32, u32)],
+        mut n: u32,
+        used: &mut BTreeMap<u32, u32>,
+        items: &mut Vec<(u32, u32)>,
+    ) {
+        for (part, left) in source.iter_mut().filter(|(_, left)| *left > 0) {
+            let members = &self.parts[*part as usize].item.members;
+            let slack = || {
+                let caps = |c: &u32| &self.marks.class_slack[*c as usize];
+                members.iter().flat_map(move |(c, m)| caps(c).iter().map(move |g| (*g, *m)))
+            };
+            let room = slack().map(|(g, m)| {
+                let free = self.marks.caps[g as usize].saturating_sub(*used.get(&g).unwrap_or(&0));
+                free / m.max(1)
+            });
+            let taken = n.min(*left).min(room.min().unwrap_or(u32::MAX));
+            if taken > 0 {
+                slack().for_each(|(g, m)| *used.entry(g).or_default() += m * taken);
+                items.push((*part, taken));
+                *left -= taken;
+                n -= taken;
+            }
+            if n == 0 {
+                break;
+            }
         }
     }
 
@@ -250,7 +305,8 @@ impl<'a, 'p> RowMaker<'a, 'p> {
             });
             let bins = self.bins_of(part, &kinds, opened);
             let weight = |k: usize| {
-                self.ground.problem.pools[self.ground.pool_of(&self.ground.kinds[k])].weight
+                let pool = self.ground.pool_of(&self.ground.kinds[k]);
+                if self.weights { self.ground.problem.pools[pool].weight } else { 0 }
             };
             let heaviest = kinds
                 .ones()
@@ -339,11 +395,16 @@ impl<'a, 'p> RowMaker<'a, 'p> {
             .iter()
             .map(|(c, _)| self.class(*c).priority)
             .max();
+        let mut caps = list(&self.marks.class_caps, true);
+        if self.strict {
+            caps.extend(list(&self.marks.class_slack, true));
+            caps.sort_unstable();
+        }
         RowKey {
             need,
             home,
             also,
-            caps: list(&self.marks.class_caps, true),
+            caps,
             emits: list(&self.marks.class_emits, false),
             repels: list(&self.marks.class_repels, false),
             priority: priority.unwrap_or(0),
@@ -446,7 +507,8 @@ impl<'a, 'p> RowMaker<'a, 'p> {
                 *have = have.saturating_sub(q.saturating_mul(u64::from(*n)));
             }
             for (c, m) in &part.item.members {
-                for cap in &self.marks.class_caps[*c as usize] {
+                let slack = self.marks.class_slack[*c as usize].iter();
+                for cap in self.marks.class_caps[*c as usize].iter().chain(slack) {
                     *caps_used.entry(*cap).or_default() += n * m;
                 }
                 emits.extend(&self.marks.class_emits[*c as usize]);
@@ -489,6 +551,11 @@ impl<'a, 'p> RowMaker<'a, 'p> {
 
 /// New nodes have no volume limit that we could know.
 const VOLUMES_UNLIMITED: u64 = 1 << 40;
+
+/// A cap is slack when its members could be spread so many times over the nodes that must be.
+const SLACK_FACTOR: u64 = 4;
+/// With fewer nodes than this nothing is slack.
+const SLACK_NODES_MIN: u64 = 64;
 
 /// What makes two items the same to the packer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -589,6 +656,7 @@ impl Marks {
         let mut marks = Self {
             caps: Vec::new(),
             class_caps: vec![Vec::new(); n],
+            class_slack: vec![Vec::new(); n],
             class_emits: vec![Vec::new(); n],
             class_repels: vec![Vec::new(); n],
             host_caps: vec![Vec::new(); hosts],
@@ -598,7 +666,34 @@ impl Marks {
         let mut n_tokens = 0;
         marks.add_rules(classes, &mut n_tokens);
         marks.add_ports(ground, classes, &mut n_tokens);
+        marks.find_slack(classes);
         marks
+    }
+
+    /// Finds caps that cannot bind: some other cap forces so many nodes that the members of this
+    /// one would have to crowd on a small part of them.
+    fn find_slack(&mut self, classes: &Classes) {
+        let mut members = vec![0u64; self.caps.len()];
+        for (class, caps) in classes.all.iter().zip(&self.class_caps) {
+            caps.iter().for_each(|g| members[*g as usize] += u64::from(class.count()));
+        }
+        let n_nodes = members.iter().zip(&self.caps).map(|(n, cap)| n / u64::from((*cap).max(1)));
+        let n_nodes = n_nodes.max().unwrap_or(0);
+        let taken: std::collections::BTreeSet<u32> =
+            self.host_caps.iter().flatten().map(|(g, _)| *g).collect();
+        for caps in self.class_caps.iter_mut().zip(&mut self.class_slack) {
+            let (caps, slack) = caps;
+            caps.retain(|g| {
+                let room = n_nodes * u64::from(self.caps[*g as usize]);
+                let is_slack = n_nodes >= SLACK_NODES_MIN
+                    && members[*g as usize] * SLACK_FACTOR <= room
+                    && !taken.contains(g);
+                if is_slack {
+                    slack.push(*g);
+                }
+                !is_slack
+            });
+        }
     }
 
     fn new_cap(&mut self, most: u32) -> u32 {

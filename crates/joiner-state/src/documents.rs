@@ -3,12 +3,12 @@
 use std::fmt;
 
 use joiner_model::Name;
-use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::error::{Place, ReadError};
-use crate::wire::{Bare, Text, text};
+use crate::json::TopLevel;
+use crate::wire::{Named, Text, text};
 use crate::yaml;
 
 /// Lists within lists deeper than this are an error.
@@ -94,16 +94,20 @@ impl<'a> Document<'a> {
     /// Kind and name for messages, as far as they can be made out.
     pub(crate) fn title(self) -> String {
         let header = self.header().unwrap_or_default();
-        let bare: Bare<'_> = match self {
+        let named: Named<'_> = match self {
             Self::Json(text) => serde_json::from_str(text).unwrap_or_default(),
-            Self::Value(value) => Bare::deserialize(value).unwrap_or_default(),
+            Self::Value(value) => Named::deserialize(value).unwrap_or_default(),
         };
-        let meta = bare.metadata.unwrap_or_default();
+        let meta = named.metadata.unwrap_or_default();
         let kind = match header.kind.as_str() {
             "" => "object",
             kind => kind,
         };
-        match (text(&meta.namespace), meta.name()) {
+        let name = match text(&meta.name) {
+            "" => text(&meta.generate_name),
+            name => name,
+        };
+        match (text(&meta.namespace), name) {
             (_, "") => kind.to_owned(),
             ("", name) => format!("{kind} {name}"),
             (namespace, name) => format!("{kind} {namespace}/{name}"),
@@ -196,8 +200,10 @@ impl Cursor<'_> {
     fn advance(&mut self, offset: usize) -> (usize, usize) {
         let passed = self.text.as_bytes().get(self.offset..offset);
         if let Some(passed) = passed {
-            self.line += passed.iter().filter(|b| **b == b'\n').count();
-            if let Some(last) = passed.iter().rposition(|b| *b == b'\n') {
+            let lines = passed.iter().filter(|b| **b == b'\n').count();
+            self.line += lines;
+            if lines > 0 {
+                let last = passed.iter().rposition(|b| *b == b'\n').unwrap_or(0);
                 self.line_start = self.offset + last + 1;
             }
             self.offset = offset;
@@ -228,14 +234,25 @@ impl<'a> Reader<'a> {
             let Some(next) = stream.next() else {
                 return Ok(());
             };
-            let top = next.map_err(|error| {
-                let line = self.line + error.line().saturating_sub(1);
-                ReadError::new(format!("malformed JSON: {}", bare_message(&error)))
-                    .at(self.place(line, Some(error.column())))
-            })?;
+            let top = match next {
+                Ok(top) => top,
+                Err(_) if start == 0 && self.is_flow_yaml() => return self.yaml(sink),
+                Err(error) => return Err(self.malformed(&error)),
+            };
             let whole = self.text[start..stream.byte_offset()].trim();
             self.take_json(whole, top, &mut cursor, sink)?;
         }
+    }
+
+    fn malformed(&self, error: &serde_json::Error) -> ReadError {
+        let line = self.line + error.line().saturating_sub(1);
+        ReadError::new(format!("malformed JSON: {}", bare_message(error)))
+            .at(self.place(line, Some(error.column())))
+    }
+
+    /// True when what looks like JSON is YAML that happens to start with a brace.
+    fn is_flow_yaml(&self) -> bool {
+        !self.source.ends_with(".json") && yaml::parse(self.text).is_ok()
     }
 
     fn take_json(
@@ -407,109 +424,5 @@ fn within(start: &Place, error: &serde_json::Error) -> Place {
         source: start.source.clone(),
         line: start.line + error.line().saturating_sub(1),
         column,
-    }
-}
-
-/// A JSON document, read just deep enough to take lists apart.
-enum TopLevel<'a> {
-    Array(Vec<&'a RawValue>),
-    Object {
-        header: Header,
-        items: Option<Vec<&'a RawValue>>,
-    },
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for TopLevel<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TopLevelVisitor)
-    }
-}
-
-struct TopLevelVisitor;
-
-impl<'de> Visitor<'de> for TopLevelVisitor {
-    type Value = TopLevel<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a Kubernetes object, or an array or List of them")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = seq.next_element::<&'de RawValue>()? {
-            items.push(item);
-        }
-        Ok(TopLevel::Array(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (mut header, mut items) = (Header::default(), None);
-        while let Some(key) = map.next_key::<Text<'de>>()? {
-            match &*key {
-                "apiVersion" => header.api_version = map.next_value::<Text<'de>>()?.to_string(),
-                "kind" => header.kind = map.next_value::<Text<'de>>()?.to_string(),
-                "items" => items = map.next_value::<Items<'de>>()?.0,
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(TopLevel::Object { header, items })
-    }
-}
-
-/// The items of a list; something else under that name is not looked at.
-struct Items<'a>(Option<Vec<&'a RawValue>>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ItemsVisitor)
-    }
-}
-
-struct ItemsVisitor;
-
-impl<'de> Visitor<'de> for ItemsVisitor {
-    type Value = Items<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the items of a list")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = seq.next_element::<&'de RawValue>()? {
-            items.push(item);
-        }
-        Ok(Items(Some(items)))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        IgnoredAny.visit_map(map)?;
-        Ok(Items(None))
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Items(Some(Vec::new())))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Items(None))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(Items(None))
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(Items(None))
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Items(None))
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(Items(None))
     }
 }

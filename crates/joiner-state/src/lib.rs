@@ -7,9 +7,11 @@
 
 mod admission;
 mod catalog_file;
+mod class_figures;
 mod documents;
 mod draft;
 mod error;
+mod json;
 mod label_syntax;
 mod names;
 mod nodes;
@@ -28,8 +30,12 @@ mod workloads;
 mod yaml;
 
 pub use catalog_file::parse_instance_types;
+pub use class_figures::{ClassFigures, DeviceFigures, EvictionThreshold, InterfaceFigures};
 pub use documents::Source;
 pub use error::{Place, ReadError};
 pub use objects::Objects;
 pub use pools::{NodeClass, NodeClassRef};
-pub use problem::{Catalog, Input};
+pub use problem::{Catalog, Input, read};
+
+#[cfg(test)]
+mod tests;

@@ -146,9 +146,8 @@ impl Objects {
             if let Some(id) = &claim.provider_id {
                 by_id.insert(id, ix);
             }
-            if let Some(node) = &claim.node_name {
-                by_node.insert(node, ix);
-            }
+            let node = claim.node_name.as_ref().unwrap_or(&claim.name);
+            by_node.insert(node, ix);
         }
         let mut joined = vec![false; claims.len()];
         let mut out = Vec::with_capacity(nodes.len());

@@ -1,5 +1,6 @@
 //! Everything that was read, before it becomes a problem.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use joiner_model::{Labels, Name, Resources, Terms, Toleration};
@@ -164,8 +165,14 @@ impl Objects {
         let meta = pod.metadata.unwrap_or_default();
         let spec = pod.spec.unwrap_or_default();
         let namespace = meta.namespace();
-        let name = self.register("Pod", Some(namespace), meta.name(), place)?;
-        let draft = pod::draft(namespace, meta.labels.as_ref(), &spec, &mut self.names)
+        let own_name = match (text(&meta.name), text(&meta.generate_name)) {
+            ("", "") => Cow::Borrowed(""),
+            ("", start) => Cow::Owned(format!("{start}{}", self.pods.len())),
+            (name, _) => Cow::Borrowed(name),
+        };
+        let name = self.register("Pod", Some(namespace), &own_name, place)?;
+        let told = (&spec, pod.status.as_ref());
+        let draft = pod::draft(namespace, meta.labels.as_ref(), told, &mut self.names)
             .map_err(|e| e.of(format!("Pod {name}")).at(place.clone()))?;
         let node = match text(&spec.node_name) {
             "" => None,

@@ -5,7 +5,7 @@ use joiner_model::{HostPort, Labels, Name, Protocol};
 use crate::draft::{Draft, Priority};
 use crate::error::ReadError;
 use crate::names::Names;
-use crate::wire::pod::{ContainerPort, PodSpec};
+use crate::wire::pod::{ContainerPort, PodSpec, PodStatus};
 use crate::wire::{TextMap, text};
 use crate::{requests, selection, topology};
 
@@ -27,7 +27,7 @@ pub(crate) enum VolumeUse {
 pub(crate) fn draft(
     namespace: &str,
     labels: Option<&TextMap<'_>>,
-    spec: &PodSpec<'_>,
+    (spec, status): (&PodSpec<'_>, Option<&PodStatus<'_>>),
     names: &mut Names,
 ) -> Result<Draft, ReadError> {
     let mut draft = Draft::default();
@@ -42,14 +42,14 @@ pub(crate) fn draft(
     if spec.overhead.is_none() && !class.is_empty() {
         draft.runtime_class = Some(names.get(class));
     }
-    draft.shape.requests = requests::effective(spec);
+    draft.shape.requests = requests::effective(spec, status);
     let selection = selection::selection(spec, names);
     draft.shape.node_selector = selection.selector;
     draft.shape.node_terms = selection.required;
     draft.shape.preferred_node_terms = selection.preferred;
-    draft.ignored = ignored(spec)
-        .or(selection.ignored)
-        .map(|why| names.get(&why));
+    let devices = claims_devices(spec)
+        .then(|| "it claims devices (resourceClaims), which is not supported yet".to_owned());
+    draft.ignored = devices.or(selection.ignored).map(|why| names.get(&why));
     draft.shape.tolerations =
         selection::tolerations(spec.tolerations.as_deref().unwrap_or_default(), names)?;
     draft.shape.ports = ports(spec, names)?;
@@ -57,15 +57,11 @@ pub(crate) fn draft(
     Ok(draft)
 }
 
-fn ignored(spec: &PodSpec<'_>) -> Option<String> {
-    if spec
-        .resource_claims
+/// True for a pod that needs devices handed out by a driver.
+pub(crate) fn claims_devices(spec: &PodSpec<'_>) -> bool {
+    spec.resource_claims
         .as_ref()
         .is_some_and(|claims| !claims.is_empty())
-    {
-        return Some("it claims devices (resourceClaims), which is not supported yet".to_owned());
-    }
-    None
 }
 
 /// Labels as the model keeps them.

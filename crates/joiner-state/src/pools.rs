@@ -29,6 +29,8 @@ pub struct NodeClass {
     pub reference: NodeClassRef,
     /// The object as it was read.
     pub object: serde_json::Value,
+    /// Where it was read.
+    pub place: Place,
     /// Why no node can be made with it, if so.
     pub(crate) not_ready: Option<String>,
 }
@@ -118,6 +120,7 @@ impl Objects {
                 name,
             },
             not_ready,
+            place: place.clone(),
             object,
         });
         Ok(())

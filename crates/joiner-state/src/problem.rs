@@ -10,6 +10,7 @@ use joiner_model::{
     TypeIx, keys,
 };
 
+use crate::documents::Source;
 use crate::draft::{Draft, DraftIx, Priority};
 use crate::error::ReadError;
 use crate::objects::{Objects, PodRecord, Stage};
@@ -52,6 +53,17 @@ pub struct Input {
     pub problem: Problem,
     /// One line each.
     pub warnings: Vec<String>,
+}
+
+/// Reads all sources and puts them together with the catalog.
+///
+/// # Errors
+/// The first piece of input that cannot be used.
+pub fn read(
+    sources: impl IntoIterator<Item = Source>,
+    catalog: Catalog,
+) -> Result<Input, ReadError> {
+    Objects::read(sources)?.problem(catalog)
 }
 
 /// Shapes of the problem, each kept once.
@@ -367,7 +379,7 @@ impl Builder<'_> {
     fn pending_pod(&mut self, record: &PodRecord) {
         let owner = record.owner.as_ref().map(|owner| &*owner.kind);
         let others_place_it = matches!(owner, Some("DaemonSet" | "Node"));
-        if others_place_it || record.stage == Stage::Deleting || self.daemon_of(record).is_some() {
+        if others_place_it || record.stage == Stage::Deleting {
             return;
         }
         let (shape, mut ignored) = self.settle(record.draft);

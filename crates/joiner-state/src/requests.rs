@@ -4,7 +4,7 @@ use joiner_model::{ResourceName, Resources};
 
 use crate::quantity::Quantity;
 use crate::wire::Amounts;
-use crate::wire::pod::{Container, ContainerResources, PodSpec};
+use crate::wire::pod::{Container, ContainerResources, ContainerStatus, PodSpec, PodStatus};
 
 /// Exact amounts while they are being added up; few enough for a list.
 #[derive(Default, Clone)]
@@ -35,15 +35,18 @@ impl<'s> Sum<'s> {
     }
 }
 
-/// The effective requests of a pod, with `pods: 1`. Requests of zero are left out.
-pub(crate) fn effective(spec: &PodSpec<'_>) -> Resources {
+/// The effective requests of a pod, with `pods: 1`. Requests of zero are left out. While a
+/// container is being resized, the larger of what it asks and what it has been given counts.
+pub(crate) fn effective(spec: &PodSpec<'_>, status: Option<&PodStatus<'_>>) -> Resources {
     let mut total = Sum::default();
+    let statuses = status.and_then(|s| s.container_statuses.as_deref());
     for container in spec.containers.iter().flatten() {
-        total.add(&of_container(container));
+        total.add(&of_container(container, statuses));
     }
+    let statuses = status.and_then(|s| s.init_container_statuses.as_deref());
     let (mut sidecars, mut peak) = (Sum::default(), Sum::default());
     for container in spec.init_containers.iter().flatten() {
-        let own = of_container(container);
+        let own = of_container(container, statuses);
         if container.restart_policy.as_deref() == Some("Always") {
             sidecars.add(&own);
             peak.raise_to(&sidecars.0);
@@ -93,8 +96,19 @@ fn rounded_up(total: &[(&str, Quantity)]) -> Resources {
         .collect()
 }
 
-fn of_container<'s>(container: &'s Container<'_>) -> Vec<(&'s str, Quantity)> {
-    container.resources.iter().flat_map(requested).collect()
+fn of_container<'s>(
+    container: &'s Container<'_>,
+    statuses: Option<&'s [ContainerStatus<'_>]>,
+) -> Vec<(&'s str, Quantity)> {
+    let mut own = Sum(container.resources.iter().flat_map(requested).collect());
+    let status = statuses
+        .into_iter()
+        .flatten()
+        .find(|status| status.name.is_some() && status.name == container.name);
+    if let Some(status) = status {
+        own.raise_to(&amounts(status.allocated_resources.as_ref()));
+    }
+    own.0
 }
 
 /// Requests, and limits of resources that have no request.

@@ -124,6 +124,12 @@ impl Objects {
         if meta.deleting() {
             return Ok(());
         }
+        let pod_spec = spec.template.as_ref().and_then(|t| t.spec.as_ref());
+        if pod_spec.is_some_and(pod::claims_devices) {
+            let warning = format!("DaemonSet {name} claims devices and is not counted");
+            self.warnings.push(warning);
+            return Ok(());
+        }
         let (draft, _) = self
             .template(meta.namespace(), &spec)
             .map_err(|e| e.of(format!("DaemonSet {name}")).at(place.clone()))?;
@@ -152,7 +158,7 @@ impl Objects {
         let empty = Default::default();
         let pod_spec = template.spec.as_ref().unwrap_or(&empty);
         let mut draft =
-            pod::draft(namespace, labels, pod_spec, &mut self.names).map_err(|mut e| {
+            pod::draft(namespace, labels, (pod_spec, None), &mut self.names).map_err(|mut e| {
                 e.field = e.field.map(|field| format!("spec.template.{field}"));
                 e
             })?;

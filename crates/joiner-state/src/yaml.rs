@@ -57,7 +57,7 @@ pub(crate) fn parse(text: &str) -> Result<Value, YamlError> {
         let location = error.location();
         let position = |figure: u64| usize::try_from(figure).unwrap_or(usize::MAX);
         YamlError {
-            message: first_line(&error.without_snippet().to_string()),
+            message: plain(&error.without_snippet().to_string()),
             line: location.map(|l| position(l.line())),
             column: location.map(|l| position(l.column())),
         }
@@ -72,7 +72,9 @@ fn options(length: usize) -> Options {
         max_events: bound,
         max_nodes: bound,
         max_total_scalar_bytes: bound.max(64 << 20),
-        max_depth: 100,
+        max_depth: 64,
+        // One anchor may serve many objects: what aliases stand for is bounded elsewhere.
+        enforce_alias_anchor_ratio: false,
     };
     serde_saphyr::options! {
         budget: budget,
@@ -82,7 +84,14 @@ fn options(length: usize) -> Options {
     }
 }
 
-fn first_line(message: &str) -> String {
+/// One line, without the position that is shown elsewhere and without inner names.
+fn plain(message: &str) -> String {
+    if message.starts_with("budget breached: Depth") {
+        return "it is nested too deeply".to_owned();
+    }
+    if message.starts_with("budget breached") || message.starts_with("alias") {
+        return "it is too large once its aliases are written out".to_owned();
+    }
     let line = message.lines().next().unwrap_or_default();
     match line.find(" at line ") {
         Some(end) => line[..end].to_owned(),

@@ -42,8 +42,12 @@ pub(crate) fn check<'p>(
     topology: &mut Topology<'p>,
     report: &mut Report,
 ) {
+    let groups = groups(ground, topology);
+    if groups.is_empty() {
+        return;
+    }
     let mut filters = Filters::new(ground);
-    for group in groups(ground, topology) {
+    for group in groups {
         if report.is_full() {
             return;
         }

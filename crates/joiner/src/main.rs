@@ -1,8 +1,12 @@
 //! The binary: flags, settings, wiring, exit codes.
 
 mod catalog_cmd;
+mod crds_cmd;
+mod explain;
+mod node_class;
 mod plan_cmd;
 mod plan_json;
+mod plan_table;
 mod sources;
 
 use std::io::Write;
@@ -27,6 +31,8 @@ enum Command {
     Plan(plan_cmd::PlanArgs),
     /// List and filter instance types, with prices and what pods can really use.
     Catalog(Box<catalog_cmd::CatalogArgs>),
+    /// Print the CRDs to apply: NodePool, NodeClaim, NodeOverlay, CapacityBuffer and node classes.
+    Crds(crds_cmd::CrdsArgs),
 }
 
 /// What a command came to; scripts read it as the exit code.
@@ -68,6 +74,10 @@ fn run(cli: &Cli) -> anyhow::Result<Outcome> {
         Command::Plan(args) => plan_cmd::run(args, &mut out)?,
         Command::Catalog(args) => {
             catalog_cmd::run(args, &mut out)?;
+            Outcome::Done
+        }
+        Command::Crds(args) => {
+            crds_cmd::run(args, &mut out)?;
             Outcome::Done
         }
     };

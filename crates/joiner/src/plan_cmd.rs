@@ -4,14 +4,15 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use joiner_catalog::{ClassSettings, ec2};
+use joiner_model::{MinValuesPolicy, Plan, PreferencePolicy, Problem};
 use joiner_state::{Catalog, Input, Objects, parse_instance_types};
 
 use crate::Outcome;
 use crate::plan_json::{PlanView, Timings};
-use crate::sources;
+use crate::{explain, node_class, plan_table, sources};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,6 +34,8 @@ enum Output {
     Table,
     /// For programs.
     Json,
+    /// The same, as YAML.
+    Yaml,
 }
 
 /// Say which nodes to buy for pending pods, where each pod goes, and what it costs.
@@ -51,12 +54,49 @@ pub(crate) struct PlanArgs {
     /// How to print.
     #[arg(short = 'o', long, value_enum, default_value = "table")]
     output: Output,
+    /// Print how offerings are ruled out for this pod, instead of the plan.
+    #[arg(long, value_name = "POD")]
+    explain: Option<String>,
+    /// What to do with wishes that are not rules.
+    #[arg(long, env = "PREFERENCE_POLICY", value_enum, default_value = "Respect", ignore_case = true)]
+    preference_policy: Preferences,
+    /// What to do when minValues cannot be met.
+    #[arg(long, env = "MIN_VALUES_POLICY", value_enum, default_value = "Strict", ignore_case = true)]
+    min_values_policy: MinValues,
+}
+
+/// What to do with wishes that are not rules.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+#[value(rename_all = "PascalCase")]
+enum Preferences {
+    /// Preferences count until a pod cannot be placed otherwise.
+    Respect,
+    /// Preferences are not looked at.
+    Ignore,
+}
+
+/// What to do when minValues cannot be met.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+#[value(rename_all = "PascalCase")]
+enum MinValues {
+    /// Such a node cannot be.
+    Strict,
+    /// The number is lowered to what there is.
+    BestEffort,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let started = Instant::now();
-    let input = read(args)?;
+    let mut input = read(args)?;
+    input.problem.policy.preferences = match args.preference_policy {
+        Preferences::Respect => PreferencePolicy::Respect,
+        Preferences::Ignore => PreferencePolicy::Ignore,
+    };
+    input.problem.policy.min_values = match args.min_values_policy {
+        MinValues::Strict => MinValuesPolicy::Strict,
+        MinValues::BestEffort => MinValuesPolicy::BestEffort,
+    };
     let parsed = Instant::now();
     for warning in &input.warnings {
         writeln!(std::io::stderr(), "joiner: warning: {warning}")?;
@@ -64,17 +104,27 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     let solving = Instant::now();
     let plan = joiner_solver::solve(&input.problem);
     let solved = Instant::now();
+    verify(&input.problem, &plan)?;
     let ms = |from: Instant, to: Instant| to.duration_since(from).as_secs_f64() * 1e3;
     let timings = Timings {
         parse_ms: ms(started, parsed),
         solve_ms: ms(solving, solved),
         verify_ms: ms(solved, Instant::now()),
     };
+    if let Some(pod) = &args.explain {
+        explain::render(&input.problem, &plan, pod, out)?;
+        return Ok(Outcome::Done);
+    }
+    let view = || PlanView::new(&input.problem, &plan, timings);
     match args.output {
-        Output::Json | Output::Table => {
-            let view = PlanView::new(&input.problem, &plan, timings);
-            serde_json::to_writer(&mut *out, &view).context("cannot write the plan")?;
+        Output::Table => plan_table::render(&input.problem, &plan, timings, out)?,
+        Output::Json => {
+            serde_json::to_writer(&mut *out, &view()).context("cannot write the plan")?;
             writeln!(out)?;
+        }
+        Output::Yaml => {
+            let text = serde_saphyr::to_string(&view()).context("cannot write the plan")?;
+            out.write_all(text.as_bytes())?;
         }
     }
     Ok(if plan.unplaced.is_empty() {
@@ -84,14 +134,47 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     })
 }
 
+/// Reads manifests and catalog; EC2NodeClasses get a catalog each, with their own settings.
 fn read(args: &PlanArgs) -> anyhow::Result<Input> {
     let objects = Objects::read(sources::read(&args.files)?)?;
-    let types = match &args.instance_types {
-        Some(path) => {
-            let source = sources::read_file(path)?;
-            parse_instance_types(&source.name, &source.text)?
+    if let Some(path) = &args.instance_types {
+        let source = sources::read_file(path)?;
+        let types = parse_instance_types(&source.name, &source.text)?;
+        return Ok(objects.problem(Catalog::shared(types))?);
+    }
+    let standard = ec2(&args.region, &ClassSettings::default())?;
+    let mut warnings = standard.warnings;
+    let mut catalog = Catalog::shared(standard.types);
+    for class in objects.node_classes() {
+        match class.reference.kind.as_ref() {
+            "EC2NodeClass" => {
+                let (settings, unknown) = node_class::settings(class)?;
+                warnings.extend(unknown);
+                let types = ec2(&args.region, &settings)?.types;
+                catalog = catalog.with_class(class.reference.clone(), types);
+            }
+            "KWOKNodeClass" => {
+                let types = joiner_catalog::kwok_generic();
+                catalog = catalog.with_class(class.reference.clone(), types);
+            }
+            _ => {}
         }
-        None => ec2(&args.region, &ClassSettings::default())?.types,
-    };
-    Ok(objects.problem(Catalog::shared(types))?)
+    }
+    let mut input = objects.problem(catalog)?;
+    input.warnings.splice(0..0, warnings);
+    Ok(input)
+}
+
+/// Checks the plan with the verifier, which shares nothing with the solver.
+fn verify(problem: &Problem, plan: &Plan) -> anyhow::Result<()> {
+    let violations = joiner_verify::check(problem, plan);
+    if violations.is_empty() {
+        return Ok(());
+    }
+    let shown: Vec<String> = violations.iter().take(20).map(|v| format!("  - {v}")).collect();
+    bail!(
+        "the plan breaks rules and is not shown; this is a defect of joiner, please report it with \
+         the input:\n{}",
+        shown.join("\n")
+    )
 }

@@ -16,7 +16,7 @@ pub use metadata::validate_metadata;
 pub use older::{OlderApi, older_api};
 
 use crate::crd::{Definition, definitions};
-use crate::schema::{ERRORS_MAX, FieldError, Schema};
+use crate::schema::{ERRORS_MAX, FieldError, Schema, UnknownField};
 use serde_json::Value;
 use std::fmt;
 use std::sync::OnceLock;
@@ -234,15 +234,11 @@ fn judge(kind: &Kind, object: &mut Value, old: Option<&Value>) -> Result<Admitte
     }
 }
 
-impl From<crate::schema::UnknownField> for Warning {
-    fn from(field: crate::schema::UnknownField) -> Self {
-        let mut message = "unknown field, it has no effect".to_owned();
-        if let Some(hint) = &field.hint {
-            message += &format!("; did you mean {hint}?");
-        }
+impl From<UnknownField> for Warning {
+    fn from(field: UnknownField) -> Self {
         Self {
+            message: field.message(),
             path: field.path,
-            message,
         }
     }
 }

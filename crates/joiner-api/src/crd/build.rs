@@ -50,12 +50,12 @@ pub(super) fn object(description: &str) -> Field {
 
 /// Any number of items of one kind.
 pub(super) fn list(description: &str, items: Field) -> Field {
-    node("array", description).with("items", items.to_json())
+    node("array", description).with("items", items)
 }
 
 /// Any number of entries of one kind, under keys of the user's choice.
 pub(super) fn map(description: &str, entries: Field) -> Field {
-    node("object", description).with("additionalProperties", entries.to_json())
+    node("object", description).with("additionalProperties", entries)
 }
 
 /// Strings by key.
@@ -113,7 +113,7 @@ impl Field {
 
     /// A field that may be left out.
     pub(super) fn field(self, name: &str, field: Field) -> Self {
-        self.push("properties", Some(name), field.to_json())
+        self.push("properties", Some(name), field.into())
     }
 
     /// A field that must be there.
@@ -180,7 +180,14 @@ impl Field {
         self.with("x-kubernetes-list-type", "atomic")
     }
 
+    /// The node as it is so far.
     pub(crate) fn to_json(&self) -> Value {
         Value::Object(self.0.clone())
+    }
+}
+
+impl From<Field> for Value {
+    fn from(field: Field) -> Self {
+        Self::Object(field.0)
     }
 }

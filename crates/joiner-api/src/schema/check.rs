@@ -1,6 +1,7 @@
 //! Validation: types, sizes, patterns, lists and maps, then the rules.
 
 use super::cel;
+use super::defaults;
 use super::node::{Additional, Format, Kind, ListType, Node, Sizes};
 use super::path::Path;
 use super::unknown::nearest;
@@ -90,13 +91,7 @@ pub(super) fn check(
 }
 
 fn has_kind(kind: Kind, value: &Value) -> bool {
-    let is_whole = || {
-        value.is_i64()
-            || value.is_u64()
-            || value
-                .as_f64()
-                .is_some_and(|f| f.fract() == 0.0 && f.is_finite())
-    };
+    let is_whole = || value.is_i64() || value.as_f64().and_then(defaults::whole).is_some();
     match kind {
         Kind::Any => true,
         Kind::Object => value.is_object(),

@@ -60,12 +60,13 @@ pub struct UnknownField {
     pub hint: Option<String>,
 }
 
-impl fmt::Display for UnknownField {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: unknown field, it has no effect", self.path)?;
+impl UnknownField {
+    /// What to tell the user, without the path.
+    #[must_use]
+    pub fn message(&self) -> String {
         match &self.hint {
-            Some(hint) => write!(f, "; did you mean {hint}?"),
-            None => Ok(()),
+            Some(hint) => format!("unknown field, it has no effect; did you mean {hint}?"),
+            None => "unknown field, it has no effect".to_owned(),
         }
     }
 }

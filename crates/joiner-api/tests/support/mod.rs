@@ -1,6 +1,8 @@
 //! Example objects and the one question that tables ask of them.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod full;
+
 use joiner_api::{FieldError, admit};
 use serde_json::{Value, json};
 
@@ -14,9 +16,10 @@ pub(crate) fn set(object: &mut Value, pointer: &str, value: Value) {
         .collect();
     let (last, above) = steps.split_last().expect("a pointer has steps");
     for step in above {
-        at = match at {
-            Value::Array(list) => &mut list[step.parse::<usize>().expect("an index")],
-            _ => &mut at[step.as_str()],
+        at = if at.is_array() {
+            &mut at[step.parse::<usize>().expect("an index")]
+        } else {
+            &mut at[step.as_str()]
         };
     }
     match (at, value) {
@@ -226,7 +229,10 @@ pub(crate) fn full_node_pool() -> Value {
                         "key": "example.com/dedicated", "value": "web", "effect": "NoSchedule",
                         "timeAdded": "2026-01-31T12:00:00Z",
                     }],
-                    "startupTaints": [{"key": "cilium", "effect": "NoExecute"}],
+                    "startupTaints": [{
+                        "key": "cilium", "value": "starting", "effect": "NoExecute",
+                        "timeAdded": "2026-01-31T12:00:00Z",
+                    }],
                     "requirements": [
                         {"key": "karpenter.sh/capacity-type", "operator": "In",
                          "values": ["spot", "on-demand"], "minValues": 2},

@@ -137,6 +137,18 @@ wire! {
         controller: bool,
     }
 
+    /// Only the name of an object, for messages about the rest of it.
+    struct Named<'a> {
+        metadata: NamedMeta<'a>,
+    }
+
+    /// Only the name of an object.
+    struct NamedMeta<'a> {
+        name: Text<'a>,
+        generate_name: Text<'a>,
+        namespace: Text<'a>,
+    }
+
     /// Only the metadata of an object.
     struct Bare<'a> {
         metadata: Meta<'a>,

@@ -39,10 +39,19 @@ wire! {
     /// How a pod is doing.
     struct PodStatus<'a> {
         phase: Text<'a>,
+        container_statuses: Vec<ContainerStatus<'a>>,
+        init_container_statuses: Vec<ContainerStatus<'a>>,
+    }
+
+    /// How a container is doing.
+    struct ContainerStatus<'a> {
+        name: Text<'a>,
+        allocated_resources: Amounts<'a>,
     }
 
     /// A container.
     struct Container<'a> {
+        name: Text<'a>,
         resources: ContainerResources<'a>,
         ports: Vec<ContainerPort<'a>>,
         restart_policy: Text<'a>,

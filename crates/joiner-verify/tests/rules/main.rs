@@ -1,13 +1,13 @@
 //! For every rule a legal plan, and the same plan with one thing wrong.
 
-// mod affinity;
-// mod apart;
+mod affinity;
+mod apart;
 mod census;
-// mod existing;
-// mod fit;
+mod existing;
+mod fit;
 mod launch;
-// mod pools;
-// mod scale;
+mod pools;
+mod scale;
 mod selection;
-// mod spread;
+mod spread;
 mod support;

@@ -189,11 +189,43 @@ fn a_key_of_one_type_is_absent_on_the_others() {
     case.broken_by(Rule::Types, "large has no tier", |c| {
         c.plan.launches[0].types = vec![SMALL, LARGE];
     });
+    case.legal_with(|c| {
+        c.plan.launches[0].types = vec![LARGE];
+        c.plan.launches[0].requirements.clear();
+        c.shape_of(PodIx(0)).node_selector = vec![rule("tier", Operator::DoesNotExist, &[])];
+        c.settle();
+    });
+    case.broken_by(Rule::Selection, "small has a tier", |c| {
+        c.plan.launches[0].requirements.clear();
+        c.shape_of(PodIx(0)).node_selector = vec![rule("tier", Operator::DoesNotExist, &[])];
+    });
     case.broken_by(Rule::Types, "not even if the pool asks", |c| {
         c.problem.pools[0]
             .requirements
             .add(rule("tier", Operator::Exists, &[]));
         c.plan.launches[0].types = vec![SMALL, LARGE];
+    });
+}
+
+#[test]
+fn the_name_of_a_type_is_its_label() {
+    let mut case = case(
+        |s| s.node_selector = vec![is(keys::INSTANCE_TYPE, "small")],
+        &[],
+    );
+    case.plan.launches[0].types = vec![SMALL];
+    case.problem.types[0].labels.remove(keys::INSTANCE_TYPE);
+    let case = case.legal();
+    let labeled = |name: &'static str| {
+        move |c: &mut Case| {
+            let labels = &mut c.problem.pools[0].labels;
+            labels.insert(keys::INSTANCE_TYPE.into(), name.into());
+        }
+    };
+    case.legal_with(labeled("small"));
+    case.broken_by(Rule::Types, "the pool says otherwise", |c| {
+        labeled("large")(c);
+        c.plan.cost = Default::default();
     });
 }
 
@@ -212,4 +244,48 @@ fn identical_nodes_are_told_apart_by_their_pods() {
     legal.broken_by(Rule::Selection, "large is listed", |c| {
         c.plan.launches[2].types.push(LARGE);
     });
+}
+
+#[test]
+fn more_open_labels_than_can_be_looked_at() {
+    let keys = ["x", "y", "z"];
+    let mut case = case(
+        |s| s.node_selector = keys.map(|k| rule(k, Operator::Exists, &[])).to_vec(),
+        &[],
+    );
+    for key in keys {
+        let values = (0..10).map(|n| n.to_string().into()).collect();
+        case.problem.types[1].labels.insert(key.into(), values);
+        case.problem.types[0]
+            .labels
+            .insert(key.into(), vec!["0".into()]);
+    }
+    let case = case.legal();
+    let text = case.broken_by(Rule::Types, "8000 combinations", |c| {
+        for key in keys {
+            let values = (0..20).map(|n| n.to_string().into()).collect();
+            c.problem.types[0].labels.insert(key.into(), values);
+        }
+        c.plan.launches[0].types = vec![LARGE];
+        c.settle();
+    });
+    assert_eq!(
+        text,
+        "node new-0: leaves more label values open than can be checked"
+    );
+}
+
+#[test]
+fn a_host_without_a_label_is_known_by_its_name() {
+    let mut case = Case::new();
+    let node = case.node("old", "a");
+    case.problem.nodes[0].labels.remove(HOST);
+    let mut web = shape("web");
+    web.node_selector = vec![is(HOST, "old")];
+    let pod = case.pod(&web);
+    case.place(node, &[pod]);
+    case.legal()
+        .broken_by(Rule::Selection, "another name", |c| {
+            c.shape_of(pod).node_selector = vec![is(HOST, "older")];
+        });
 }

@@ -1,0 +1,140 @@
+use std::time::Instant;
+
+use joiner_model::{Effect, Operator, PodIx, PodShape, ResourceName, Resources, TypeIx, keys};
+use joiner_verify::{Rule, check};
+
+use crate::support::*;
+
+/// `n_nodes` new nodes of five pods each, of many shapes, with types by the hundred.
+fn large(n_nodes: usize, n_types: u32) -> Case {
+    let mut case = Case::new();
+    case.problem.types.clear();
+    for n in 0..n_types {
+        let mut it = instance_type(&format!("t{n:03}"), 8000, 32, 100_000 + u64::from(n));
+        let spot = it.offerings.iter().map(|o| {
+            let mut spot = o.clone();
+            spot.labels
+                .insert(keys::CAPACITY_TYPE.into(), "spot".into());
+            spot
+        });
+        let spot: Vec<_> = spot.collect();
+        it.offerings.extend(spot);
+        case.problem.types.push(it);
+    }
+    let all: Vec<TypeIx> = (0..n_types).map(TypeIx).collect();
+    case.problem.pools[0].types.clone_from(&all);
+    let mut agent = shape("agent");
+    agent.requests = resources(100, 0, 1);
+    case.daemon(agent);
+    let shapes: Vec<PodShape> = (0..400).map(some_shape).collect();
+    case.problem.shapes = shapes.clone();
+    for node in 0..n_nodes {
+        let pods: Vec<PodIx> = (0..5)
+            .map(|i| {
+                let pod = case.pod(&shapes[0]);
+                let ix = (node * 7 + i * 11) % shapes.len();
+                case.problem.pods[pod.0 as usize].shape = joiner_model::ShapeIx(ix as u32);
+                pod
+            })
+            .collect();
+        // Nearly every node lists types of its own.
+        let skip = node % (all.len() / 9);
+        let mut types = all[skip..(skip + 600).min(all.len())].to_vec();
+        types.remove(1 + node % (all.len() / 2));
+        let zone = ["a", "b", "c"][node % 3];
+        case.plan.launches.push(joiner_model::Launch {
+            name: format!("new-{node}").into(),
+            pool: GENERAL,
+            requirements: vec![is(ZONE, zone)],
+            offering: (types[0], joiner_model::OfferingIx((node % 3) as u32)),
+            price: case.problem.types[types[0].0 as usize].offerings[0].price,
+            types,
+            pods,
+            requests: Default::default(),
+            min_values_relaxed: false,
+        });
+    }
+    for launch in &mut case.plan.launches {
+        for pod in &launch.pods {
+            launch.requests.add(&case.problem.shape(*pod).requests);
+        }
+    }
+    case.plan.cost.price = case.plan.launches.iter().map(|l| l.price).sum();
+    case
+}
+
+/// Sizes, selections and topology rules of many kinds.
+fn some_shape(n: usize) -> PodShape {
+    let mut web = shape(&format!("app-{n}"));
+    web.requests = resources(100 + n as u64, 1, 1);
+    if n.is_multiple_of(3) {
+        let mut zones = over(ZONE, &format!("app-{n}"));
+        zones.max_skew = 200;
+        let mut hosts = over(HOST, &format!("app-{n}"));
+        hosts.max_skew = 5;
+        web.spreads = vec![zones, hosts];
+    }
+    if n.is_multiple_of(5) {
+        web.node_selector = vec![is(keys::ARCH, "amd64")];
+    }
+    if n.is_multiple_of(7) {
+        web.anti_affinity = vec![near(HOST, &format!("app-{}", n + 1))];
+    }
+    web
+}
+
+#[test]
+fn many_nodes() {
+    crowded(120, 40).legal();
+    let case = large(120, 40).legal();
+    case.broken_by(Rule::Fit, "one pod too large", |c| {
+        c.problem.shapes[399].requests = resources(9000, 1, 1);
+        for launch in &mut c.plan.launches {
+            launch.requests = Default::default();
+            for pod in &launch.pods {
+                launch.requests.add(&c.problem.shape(*pod).requests);
+            }
+        }
+    });
+}
+
+/// The same among as many nodes that exist, with limits, weights and `minValues` to look at.
+fn crowded(n_nodes: usize, n_types: u32) -> Case {
+    let mut case = large(n_nodes, n_types);
+    let mut heavy = pool("heavy", &case.problem.pools[0].types);
+    heavy.weight = 10;
+    heavy.taints = vec![taint("heavy", Effect::NoSchedule)];
+    case.problem.pools.push(heavy);
+    let nodes = ResourceName::parse("nodes");
+    let general = &mut case.problem.pools[0];
+    general.limits = Some(Resources::new().with(nodes, 2 * n_nodes as u64));
+    let types = rule(keys::INSTANCE_TYPE, Operator::Exists, &[]).with_min_values(Some(15));
+    general.requirements.add(types);
+    for n in 0..n_nodes {
+        let node = case.node(&format!("old-{n}"), ["a", "b", "c"][n % 3]);
+        for i in 0..5 {
+            let pod = case.bound(node, &case.problem.shapes[0].clone());
+            let ix = (n * 13 + i * 17) % 400;
+            case.problem.pods[pod.0 as usize].shape = joiner_model::ShapeIx(ix as u32);
+        }
+    }
+    case
+}
+
+#[test]
+#[ignore = "a measurement: run with --release --ignored --nocapture"]
+fn fifty_thousand_pods() {
+    for (what, case) in [
+        ("alone", large(10_000, 900)),
+        ("in a crowd", crowded(10_000, 900)),
+    ] {
+        let start = Instant::now();
+        let found = check(&case.problem, &case.plan);
+        println!(
+            "{what}: {} violations in {:?}",
+            found.len(),
+            start.elapsed()
+        );
+        assert!(found.is_empty(), "{}", found[0]);
+    }
+}
