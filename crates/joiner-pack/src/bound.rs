@@ -10,8 +10,8 @@
 use crate::branch::{Fixed, Knapsack, search};
 use crate::columns::Columns;
 use crate::dual::{Duals, duals};
-use crate::fill::{Steps, value};
-use crate::knapsack::relax;
+use crate::fill::Steps;
+use crate::knapsack::{Suited, relax};
 use crate::model::Model;
 use crate::problem::{Problem, Settings};
 
@@ -59,38 +59,54 @@ fn true_values(model: &Model, steps: &mut Steps) -> Vec<f64> {
 /// least loss: a class with many items is lowered last.
 fn repair(model: &Model, values: &mut Vec<f64>, steps: &mut Steps) {
     *values = clamped(model, values);
-    let most: Vec<f64> = model.limit.iter().map(|&m| m as f64).collect();
     for kind in 0..model.n_kinds {
-        let classes: Vec<u32> =
-            (0..model.n_classes as u32).filter(|&c| model.fits(kind, c as usize)).collect();
+        let suited = Suited::new(model, kind, &model.count, |class| values[class] > 0.0);
+        let classes = &suited.classes;
         let price = model.price[kind] as f64;
         for _ in 0..REPAIRS_A_KIND {
-            let relaxed = relax(model, kind, &classes, values, &most);
+            let relaxed = relax(model, kind, &suited, values);
             steps.spend(classes.len() * model.n_dims * 40);
             if relaxed.upper <= price * (1.0 + 1e-6) || steps.over() {
                 break;
             }
             let fixed = Fixed::new(model, values);
-            let knapsack = fixed.knapsack(kind, &classes, &relaxed.prices, &model.limit);
+            let knapsack = fixed.knapsack(kind, classes, &relaxed.prices, &model.limit);
             let mut nodes = BRANCHES_A_REPAIR;
             let outcome = search(&knapsack, fixed.price(kind), &mut nodes);
             steps.spend((BRANCHES_A_REPAIR - nodes) as usize * (classes.len() + 30));
-            let Some(mut items) = outcome.best else { break };
-            let mut excess = value(values, &items) - price;
-            items.sort_by(|a, b| {
-                let share = |i: &(u32, u32)| f64::from(i.1) / model.count[i.0 as usize] as f64;
-                share(b).total_cmp(&share(a)).then(a.0.cmp(&b.0))
-            });
-            for (class, n) in items {
-                let value = &mut values[class as usize];
-                let cut = (excess / f64::from(n)).clamp(0.0, *value);
-                *value -= cut;
-                excess -= cut * f64::from(n);
-            }
+            let (items, goal): (Vec<(u32, f64)>, f64) = match outcome.best {
+                Some(items) => (items.iter().map(|&(c, n)| (c, f64::from(n))).collect(), price),
+                // Nothing found and nothing proven: be content with the relaxation.
+                None if outcome.upper > fixed.price(kind)
+                    && relaxed.upper > price * RELAXED_IS_FINE =>
+                {
+                    let amounts = classes.iter().copied().zip(relaxed.amounts.iter().copied());
+                    (amounts.filter(|a| a.1 > 0.0).collect(), price * RELAXED_IS_FINE)
+                }
+                None => break,
+            };
+            lower(model, values, items, goal);
         }
     }
 }
 
+/// Lowers values so that these items are worth no more than the goal.
+fn lower(model: &Model, values: &mut [f64], mut items: Vec<(u32, f64)>, goal: f64) {
+    let worth: f64 = items.iter().map(|&(class, n)| values[class as usize] * n).sum();
+    let mut excess = worth - goal;
+    items.sort_by(|a, b| {
+        let share = |item: &(u32, f64)| item.1 / model.count[item.0 as usize] as f64;
+        share(b).total_cmp(&share(a)).then(a.0.cmp(&b.0))
+    });
+    for (class, n) in items {
+        let value = &mut values[class as usize];
+        let cut = (excess / n).clamp(0.0, *value);
+        *value -= cut;
+        excess -= cut * n;
+    }
+}
+
+const RELAXED_IS_FINE: f64 = 1.002;
 const REPAIRS_A_KIND: usize = 60;
 const BRANCHES_A_REPAIR: u64 = 4_000;
 
@@ -112,26 +128,24 @@ fn certified(
 ) -> (u64, u128) {
     let values = clamped(model, values);
     let fixed = Fixed::new(model, &values);
-    let most_f: Vec<f64> = model.limit.iter().map(|&m| m as f64).collect();
     let mut ratio = ONE;
     let mut absorbed = 0_u128;
     let mut hard = Vec::new();
     for slot in 0..model.n_slots() {
-        let classes: Vec<u32> = (0..model.n_classes as u32)
-            .filter(|&c| fixed.value(c as usize) > 0 && model.fits(slot, c as usize))
-            .collect();
+        let suited = Suited::new(model, slot, &model.count, |class| fixed.value(class) > 0);
+        let classes = &suited.classes;
         let price = if slot < model.n_kinds { fixed.price(slot) } else { 0 };
         steps.spend(classes.len() * (model.n_dims + 1));
         let mut ideal = u128::MAX;
         if let Some(duals) = duals {
             let prices = prices(model, duals, slot);
-            ideal = fixed.ideal(slot, &classes, &prices);
+            ideal = fixed.ideal(slot, classes, &prices);
         }
         let nearly = price + price / 1_000_000;
         if ideal > nearly {
-            let relaxed = relax(model, slot, &classes, &values, &most_f);
+            let relaxed = relax(model, slot, &suited, &values);
             steps.spend(classes.len() * model.n_dims * 40);
-            let knapsack = fixed.knapsack(slot, &classes, &relaxed.prices, &model.limit);
+            let knapsack = fixed.knapsack(slot, classes, &relaxed.prices, &model.limit);
             ideal = ideal.min(knapsack.ideal());
             if slot < model.n_kinds && ideal > nearly {
                 hard.push((ideal * ONE / price.max(1), slot, knapsack));

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use crate::branch::{Fixed, search};
 use crate::fill::{Steps, Taste, fill, value};
-use crate::knapsack::{relax, rooms, upper};
+use crate::knapsack::{Suited, relax, rooms, upper};
 use crate::load::Load;
 use crate::model::{HOME, Model};
 use crate::simplex::{Column, Master};
@@ -21,10 +21,9 @@ pub(crate) struct Columns<'a> {
     model: &'a Model,
     cost: Vec<f64>,
     counts: Vec<u64>,
-    most: Vec<f64>,
-    most_whole: Vec<u64>,
+    most: Vec<u64>,
     /// Per slot the classes that may be on it.
-    suited: Vec<Vec<u32>>,
+    suited: Vec<Suited>,
     /// Per slot the last resource prices.
     prices: Vec<Vec<f64>>,
     master: Master,
@@ -49,7 +48,7 @@ const BRANCHES_A_SLOT: u64 = 1_000;
 impl<'a> Columns<'a> {
     /// Starts with one-class fillings. Bins that are `taken` stay out.
     pub(crate) fn new(model: &'a Model, cost: &[f64], counts: &[u64], taken: &[bool]) -> Self {
-        let most_whole: Vec<u64> =
+        let most: Vec<u64> =
             counts.iter().zip(&model.limit).map(|(&n, &limit)| n.min(limit)).collect();
         let mut row = vec![None; model.n_classes];
         let mut rhs = Vec::new();
@@ -63,12 +62,8 @@ impl<'a> Columns<'a> {
             bin_row[bin] = Some(rhs.len() as u32);
             rhs.push(-1.0);
         }
-        let suited: Vec<Vec<u32>> = (0..model.n_slots())
-            .map(|slot| {
-                let fits = |&c: &u32| counts[c as usize] > 0 && model.fits(slot, c as usize);
-                (0..model.n_classes as u32).filter(fits).collect()
-            })
-            .collect();
+        let suited: Vec<Suited> =
+            (0..model.n_slots()).map(|slot| Suited::new(model, slot, counts, |_| true)).collect();
         let mut load = Load::new(model);
         let mut start = Vec::with_capacity(rhs.len());
         let mut fillings = vec![None; rhs.len()];
@@ -85,8 +80,7 @@ impl<'a> Columns<'a> {
             model,
             cost: cost.to_vec(),
             counts: counts.to_vec(),
-            most: most_whole.iter().map(|&n| n as f64).collect(),
-            most_whole,
+            most,
             suited,
             prices: vec![Vec::new(); model.n_slots()],
             master: Master::new(&rhs, start),
@@ -249,17 +243,17 @@ impl<'a> Columns<'a> {
     ) -> Priced {
         let model = self.model;
         let goal = cost * (1.0 + 1e-6) + 1e-3;
-        let classes = &self.suited[slot];
-        let most = (values, &self.most[..]);
+        let suited = &self.suited[slot];
+        let classes = &suited.classes[..];
         steps.spend(classes.len() * (model.n_dims + 1));
         let cached = &self.prices[slot];
         if !cached.is_empty() {
-            let upper = upper(model, &rooms(model, slot), cached, classes, most);
+            let upper = upper(model, &rooms(model, slot), cached, suited, values);
             if upper <= goal {
                 return Priced::No;
             }
         }
-        let relaxed = relax(model, slot, classes, values, &self.most);
+        let relaxed = relax(model, slot, suited, values);
         steps.spend(classes.len() * model.n_dims * 40);
         self.prices[slot].clone_from(&relaxed.prices);
         if relaxed.upper <= goal {
@@ -308,8 +302,8 @@ impl<'a> Columns<'a> {
     ) -> Option<Vec<(u32, u32)>> {
         let model = self.model;
         let goal = fixed.of(cost * (1.0 + 1e-6) + 1e-3);
-        let most = &self.most_whole;
-        let knapsack = fixed.knapsack(slot, &self.suited[slot], &self.prices[slot], most);
+        let classes = &self.suited[slot].classes;
+        let knapsack = fixed.knapsack(slot, classes, &self.prices[slot], &self.most);
         let outcome = search(&knapsack, goal, nodes);
         let items = outcome.best?;
         self.load.open(model, slot);

@@ -50,6 +50,17 @@ struct State {
     price: Vec<f64>,
 }
 
+/// How boldly to step.
+#[derive(Clone, Copy)]
+struct Pace {
+    /// How soft the choice of the cheapest slot is.
+    tau: f64,
+    /// How far weights move.
+    eta: f64,
+    /// Whether kinds that allow the same labels move together.
+    tied: bool,
+}
+
 struct Ascent<'a> {
     model: &'a Model,
     points: Points,
@@ -103,7 +114,9 @@ impl Ascent<'_> {
                 let done = (round * ROUND + step) as f64 / n_steps;
                 // Straight lines in the logarithm, without a logarithm.
                 let shrink = (1.0 - done) * (1.0 - done) * (1.0 - done);
-                self.step(&mut state, &near, 0.004 + 0.2 * shrink, 0.03 + 0.4 * shrink);
+                let tied = round * 2 < n_rounds;
+                let pace = Pace { tau: 0.004 + 0.2 * shrink, eta: 0.03 + 0.4 * shrink, tied };
+                self.step(&mut state, &near, pace);
             }
         }
         if let Some((weights, cap_weights, price)) = best.1 {
@@ -116,12 +129,6 @@ impl Ascent<'_> {
         let nd = self.model.n_dims;
         let n_caps = if self.with_caps { self.model.cap_size.len() } else { 0 };
         let n_slots = self.slots.sig.len();
-        let caps_share = if n_caps > 0 { 0.2 } else { 0.0 };
-        let mut weights = vec![0.0; n_slots * nd];
-        for w in &mut weights {
-            *w = (1.0 - caps_share) / nd.max(1) as f64;
-        }
-        let cap_weights = vec![caps_share / n_caps.max(1) as f64; n_slots * n_caps];
         let mut rate = vec![f64::INFINITY; nd];
         for (slot, &cost) in cost.iter().enumerate().take(self.model.n_kinds) {
             for (rate, &room) in rate.iter_mut().zip(self.model.room_f(slot)) {
@@ -140,7 +147,26 @@ impl Ascent<'_> {
                 worth.map(|(rate, room)| rate * room).sum::<f64>() / nd.max(1) as f64
             })
             .collect();
-        State { weights, cap_weights, price }
+        let mut state = State {
+            weights: vec![0.0; n_slots * nd],
+            cap_weights: vec![0.0; n_slots * n_caps],
+            price,
+        };
+        // The same prices per unit everywhere, scaled to the price of each slot.
+        let middle = if cost.is_empty() { 1.0 } else { cost[cost.len() / 2] };
+        for slot in 0..n_slots {
+            let weights = &mut state.weights[slot * nd..][..nd];
+            for (dim, weight) in weights.iter_mut().enumerate() {
+                let rate = if rate[dim].is_finite() { rate[dim] } else { 0.0 };
+                *weight = rate * self.slots.room[slot * nd + dim] + 1e-6;
+            }
+            let caps = &mut state.cap_weights[slot * n_caps..][..n_caps];
+            for (cap, weight) in caps.iter_mut().enumerate() {
+                *weight = 0.02 * middle * f64::from(self.model.cap_size[cap]) + 1e-9;
+            }
+            normalize(weights, caps);
+        }
+        state
     }
 
     /// Prices per unit of each dimension on a slot.
@@ -225,7 +251,7 @@ impl Ascent<'_> {
         items - bins
     }
 
-    fn step(&self, state: &mut State, near: &[Vec<(f64, u32)>], tau: f64, eta: f64) {
+    fn step(&self, state: &mut State, near: &[Vec<(f64, u32)>], pace: Pace) {
         let nd = self.model.n_dims;
         let n_caps = if self.with_caps { self.model.cap_size.len() } else { 0 };
         let n_slots = self.slots.sig.len();
@@ -255,7 +281,7 @@ impl Ascent<'_> {
             }
             let mut sum = 0.0;
             for cost in &mut costs {
-                *cost = exp_minus((*cost / least - 1.0) / tau);
+                *cost = exp_minus((*cost / least - 1.0) / pace.tau);
                 sum += *cost;
             }
             let share = self.points.count[point] / sum;
@@ -275,50 +301,68 @@ impl Ascent<'_> {
                 }
             }
         }
-        self.reweigh(state, (&mut load, &mut cap_load), eta);
+        self.reweigh(state, (&mut load, &mut cap_load), pace);
     }
 
-    /// Raises the weights of what is loaded above the slot's mean, and the prices of bins that
-    /// are in demand beyond their room.
-    fn reweigh(&self, state: &mut State, (load, cap_load): (&mut [f64], &mut [f64]), eta: f64) {
+    /// Raises the weights of what is loaded above the mean, and the prices of bins that are in
+    /// demand beyond their room. Kinds that are tied share their means and loads.
+    fn reweigh(&self, state: &mut State, (load, cap_load): (&mut [f64], &mut [f64]), pace: Pace) {
         let nd = self.model.n_dims;
         let n_caps = if self.with_caps { self.model.cap_size.len() } else { 0 };
-        for slot in 0..self.slots.sig.len() {
-            let weights = &mut state.weights[slot * nd..][..nd];
-            let cap_weights = &mut state.cap_weights[slot * n_caps..][..n_caps];
-            let load = &mut load[slot * nd..][..nd];
-            let cap_load = &mut cap_load[slot * n_caps..][..n_caps];
-            let mut mean = 0.0;
-            for (dim, load) in load.iter_mut().enumerate() {
-                let room = self.slots.room[slot * nd + dim];
-                *load = if room > 0.0 { *load / room } else { 0.0 };
-                mean += weights[dim] * *load;
+        let n_ties = self.model.allowed.len() / self.model.n_labels.max(1);
+        let mut tied = vec![0.0; if pace.tied { n_ties * (1 + nd + n_caps) } else { 0 }];
+        let mut means = vec![0.0; self.slots.sig.len()];
+        for (slot, mean) in means.iter_mut().enumerate() {
+            let at = slot * nd;
+            for dim in 0..nd {
+                let room = self.slots.room[at + dim];
+                load[at + dim] = if room > 0.0 { load[at + dim] / room } else { 0.0 };
+                *mean += state.weights[at + dim] * load[at + dim];
             }
-            for (cap, load) in cap_load.iter_mut().enumerate() {
+            for cap in 0..n_caps {
+                let load = &mut cap_load[slot * n_caps + cap];
                 *load /= f64::from(self.model.cap_size[cap].max(1));
-                mean += cap_weights[cap] * *load;
+                *mean += state.cap_weights[slot * n_caps + cap] * *load;
             }
+            if pace.tied && slot < self.model.n_kinds && *mean > 0.0 {
+                let price = state.price[slot];
+                let sums = &mut tied[self.slots.sig[slot] as usize * (1 + nd + n_caps)..];
+                sums[0] += price * *mean;
+                for dim in 0..nd {
+                    sums[1 + dim] += price * load[at + dim];
+                }
+                for cap in 0..n_caps {
+                    sums[1 + nd + cap] += price * cap_load[slot * n_caps + cap];
+                }
+            }
+        }
+        for (slot, &mean) in means.iter().enumerate() {
             let copies = self.slots.copies[slot];
             if copies > 0.0 {
-                let factor = 1.0 + eta * (mean / copies - 1.0).clamp(-1.0, 1.0);
+                let factor = 1.0 + pace.eta * (mean / copies - 1.0).clamp(-1.0, 1.0);
                 state.price[slot] *= factor;
+            }
+            let weights = &mut state.weights[slot * nd..][..nd];
+            let caps = &mut state.cap_weights[slot * n_caps..][..n_caps];
+            let (mut mean, mut loads) = (mean, &load[slot * nd..][..nd]);
+            let mut cap_loads = &cap_load[slot * n_caps..][..n_caps];
+            if pace.tied && slot < self.model.n_kinds {
+                let sums = &tied[self.slots.sig[slot] as usize * (1 + nd + n_caps)..];
+                mean = sums[0];
+                loads = &sums[1..=nd];
+                cap_loads = &sums[1 + nd..][..n_caps];
             }
             if mean <= 0.0 {
                 continue;
             }
-            let factor = |load: f64| (1.0 + eta * (load / mean - 1.0).min(3.0)).max(0.3);
-            let mut sum = 0.0;
-            for (weight, &load) in weights.iter_mut().zip(load.iter()) {
+            let factor = |load: f64| (1.0 + pace.eta * (load / mean - 1.0).min(3.0)).max(0.3);
+            for (weight, &load) in weights.iter_mut().zip(loads) {
                 *weight = (*weight * factor(load)).max(1e-9);
-                sum += *weight;
             }
-            for (weight, &load) in cap_weights.iter_mut().zip(cap_load.iter()) {
+            for (weight, &load) in caps.iter_mut().zip(cap_loads) {
                 *weight = (*weight * factor(load)).max(1e-12);
-                sum += *weight;
             }
-            for weight in weights.iter_mut().chain(cap_weights) {
-                *weight /= sum;
-            }
+            normalize(weights, caps);
         }
     }
 
@@ -369,6 +413,14 @@ pub(crate) fn class_values(model: &Model, duals: &Duals) -> Vec<f64> {
             if least.is_finite() { least } else { 0.0 }
         })
         .collect()
+}
+
+/// Makes weights sum to one.
+fn normalize(weights: &mut [f64], caps: &mut [f64]) {
+    let sum: f64 = weights.iter().sum::<f64>() + caps.iter().sum::<f64>();
+    for weight in weights.iter_mut().chain(caps) {
+        *weight /= sum;
+    }
 }
 
 fn cmp_cost(a: &(f64, u32), b: &(f64, u32)) -> std::cmp::Ordering {

@@ -74,7 +74,7 @@ impl Open {
         let fits = |room: &[u64], used: &[u64]| {
             room.iter().zip(used).zip(model.need(class)).all(|((r, u), n)| u.saturating_add(*n) <= *r)
         };
-        steps.spend(self.kinds.len());
+        steps.spend(self.kinds.len() * 8);
         let mut kinds: Vec<u32> = self
             .kinds
             .iter()

@@ -161,6 +161,15 @@ impl<'a> Greedy<'a> {
         } else {
             let candidates = self.candidates(slot, counts, steps);
             fill(model, &self.guide.taste(slot), &mut self.load, counts, &candidates, steps);
+            // What is left of the room is small: look at everything that fits into it.
+            let suited = self.suited[slot].iter().flatten().map(|&(_, class)| class);
+            let small: Vec<u32> = suited
+                .filter(|&class| {
+                    u64::from(self.load.held(class as usize)) < counts[class as usize]
+                        && self.load.fit_allowed(model, class as usize) > 0
+                })
+                .collect();
+            fill(model, &self.guide.taste(slot), &mut self.load, counts, &small, steps);
         }
         if !self.load.justified(model) {
             return Vec::new();

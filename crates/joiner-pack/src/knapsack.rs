@@ -17,6 +17,35 @@ pub(crate) struct Relaxed {
     pub(crate) amounts: Vec<f64>,
 }
 
+/// The classes that may be on a slot, and how many of each at most.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Suited {
+    pub(crate) classes: Vec<u32>,
+    most: Vec<f64>,
+}
+
+impl Suited {
+    /// Classes of `counts` that fit on the slot and are wanted.
+    pub(crate) fn new(model: &Model, slot: usize, counts: &[u64], wanted: impl Fn(usize) -> bool) -> Self {
+        let mut suited = Self::default();
+        let room = model.room(slot);
+        for class in (0..model.n_classes).filter(|&c| counts[c] > 0 && wanted(c)) {
+            if !model.fits(slot, class) {
+                continue;
+            }
+            let mut most = counts[class].min(model.limit[class]);
+            for (&need, &room) in model.need(class).iter().zip(room) {
+                if need > 0 && most.saturating_mul(need) > room {
+                    most = room / need;
+                }
+            }
+            suited.classes.push(class as u32);
+            suited.most.push(most as f64);
+        }
+        suited
+    }
+}
+
 /// The room of a slot in the rows of the relaxation.
 pub(crate) fn rooms(model: &Model, slot: usize) -> Vec<f64> {
     let mut rooms = model.room_f(slot).to_vec();
@@ -35,15 +64,15 @@ pub(crate) fn upper(
     model: &Model,
     rooms: &[f64],
     prices: &[f64],
-    classes: &[u32],
-    (values, most): (&[f64], &[f64]),
+    suited: &Suited,
+    values: &[f64],
 ) -> f64 {
     let mut sum: f64 = rooms.iter().zip(prices).map(|(r, p)| r * p).sum();
-    for &class in classes {
+    for (&class, most) in suited.classes.iter().zip(&suited.most) {
         let class = class as usize;
         let gain = values[class] - price_of(model, prices, class);
         if gain > 0.0 {
-            sum += gain * most[class];
+            sum += gain * most;
         }
     }
     sum
@@ -77,14 +106,9 @@ const LOWER: u8 = 0;
 const UPPER: u8 = 1;
 const BASIC: u8 = 2;
 
-/// Solves the relaxation for one slot. `values` and `most` are per class of the model.
-pub(crate) fn relax(
-    model: &Model,
-    slot: usize,
-    classes: &[u32],
-    values: &[f64],
-    most: &[f64],
-) -> Relaxed {
+/// Solves the relaxation for one slot. `values` are per class of the model.
+pub(crate) fn relax(model: &Model, slot: usize, suited: &Suited, values: &[f64]) -> Relaxed {
+    let (classes, most) = (&suited.classes[..], &suited.most[..]);
     let rooms = rooms(model, slot);
     let n_rows = rooms.len();
     let n = classes.len();
@@ -119,7 +143,7 @@ pub(crate) fn relax(
     let mut amounts = vec![0.0; n];
     for (at, amount) in amounts.iter_mut().enumerate() {
         if simplex.status[at] == UPPER {
-            *amount = most[classes[at] as usize];
+            *amount = most[at];
         }
     }
     for (row, &at) in simplex.basis.iter().enumerate() {
@@ -127,7 +151,7 @@ pub(crate) fn relax(
             amounts[at] = simplex.level[row].max(0.0);
         }
     }
-    let upper = upper(model, &rooms, &prices, classes, (values, most));
+    let upper = upper(model, &rooms, &prices, suited, values);
     Relaxed { upper, prices, amounts }
 }
 
@@ -151,7 +175,7 @@ impl Simplex<'_> {
         let mut entering: Vec<(f64, u32)> = Vec::new();
         for at in 0..n {
             let class = self.classes[at] as usize;
-            if self.status[at] == BASIC || self.most[class] <= 0.0 {
+            if self.status[at] == BASIC || self.most[at] <= 0.0 {
                 continue;
             }
             let value = self.values[class];
@@ -201,7 +225,7 @@ impl Simplex<'_> {
     }
 
     fn range(&self, at: usize) -> f64 {
-        self.classes.get(at).map_or(f64::INFINITY, |&class| self.most[class as usize])
+        self.most.get(at).copied().unwrap_or(f64::INFINITY)
     }
 
     /// Moves one variable from its bound as far as possible; `true` if it entered the basis.

@@ -47,6 +47,15 @@ pub(crate) struct Admission {
     pub(crate) refused: Vec<(u32, u32)>,
 }
 
+/// What earlier attempts taught, and what this one is to try.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hints {
+    /// Most pods per cell.
+    pub(crate) caps: CellCaps,
+    /// A domain to prefer for groups that are drawn together.
+    pub(crate) home: Option<Name>,
+}
+
 /// Most pods of a class per cell, learned from failed attempts.
 pub(crate) type CellCaps = BTreeMap<(u32, u16, Limits), u32>;
 
@@ -68,7 +77,7 @@ pub(crate) fn admit(
     choices: &Choices,
     classes: &Classes,
     items: Vec<(Item, u32)>,
-    caps: &CellCaps,
+    hints: &Hints,
 ) -> Admission {
     let tallies = classes
         .book
@@ -85,7 +94,7 @@ pub(crate) fn admit(
         ground,
         choices,
         classes,
-        caps,
+        hints,
         tallies,
         prices: BTreeMap::new(),
         known_values: BTreeMap::new(),
@@ -123,7 +132,7 @@ struct Desk<'a, 'p> {
     ground: &'a Ground<'p>,
     choices: &'a Choices,
     classes: &'a Classes,
-    caps: &'a CellCaps,
+    hints: &'a Hints,
     tallies: Vec<Tally>,
     prices: BTreeMap<(Vec<u32>, Vec<u64>, Limits), Option<u64>>,
     known_values: BTreeMap<(Vec<u32>, Name), Vec<Name>>,
@@ -279,8 +288,11 @@ impl Desk<'_, '_> {
         let mut limits = kept_off.clone();
         let mut pins = Vec::new();
         for (r, c) in owned {
-            let Demand::Spread { max_skew, .. } = self.rule(*r).demand else {
-                return None;
+            let max_skew = match self.rule(*r).demand {
+                Demand::Spread { max_skew, .. } => max_skew,
+                // A pod that is drawn to nobody but itself is at home anywhere.
+                Demand::Affinity if self.class(*c).is_counted(*r) => 1,
+                Demand::Affinity | Demand::Anti { .. } => return None,
             };
             let book = &self.classes.book;
             let bound = &book.bound[*r as usize].counts;
@@ -415,9 +427,7 @@ impl Desk<'_, '_> {
             let Some((price, most)) = self.offer(item, &limits) else {
                 continue;
             };
-            let cap = self
-                .caps
-                .get(&(shape, level, limits.clone()))
+            let cap = self.hints.caps.get(&(shape, level, limits.clone()))
                 .copied()
                 .unwrap_or(u32::MAX);
             cells.push(Cell {
@@ -629,7 +639,7 @@ impl Desk<'_, '_> {
                 .filter(|(_, k)| k.owned.contains(r) && k.is_counted(*r))
                 .map(|(k, _)| k)
                 .collect();
-            let mut best: Option<(std::cmp::Reverse<u64>, u128, Name)> = None;
+            let mut best: Option<(std::cmp::Reverse<u64>, bool, u128, Name)> = None;
             for value in self.values(item, &key) {
                 let (mut n_placed, mut price) = (0u64, 0u128);
                 for k in &group {
@@ -651,12 +661,13 @@ impl Desk<'_, '_> {
                     n_placed += n;
                     price += u128::from(share) * u128::from(n);
                 }
-                let this = (std::cmp::Reverse(n_placed), price, value);
+                let elsewhere = self.hints.home.as_ref().is_some_and(|home| *home != value);
+                let this = (std::cmp::Reverse(n_placed), elsewhere, price, value);
                 if best.as_ref().is_none_or(|b| this < *b) {
                     best = Some(this);
                 }
             }
-            self.tallies[*r as usize].seed = best.map(|(_, _, value)| value);
+            self.tallies[*r as usize].seed = best.map(|(_, _, _, value)| value);
         }
     }
 

@@ -12,7 +12,7 @@ use joiner_pack as pack;
 use crate::cells::{Item, Part};
 use crate::classes::{Classes, Demand};
 use crate::ground::Ground;
-use crate::rows::RowMaker;
+use crate::rows::{RowMaker, Todo};
 use crate::select::Choices;
 use crate::wish;
 
@@ -39,7 +39,10 @@ pub(crate) fn bound(ground: &Ground<'_>, choices: &mut Choices, placed: &[PodIx]
         .collect();
     let mut maker = RowMaker::new(ground, choices, &classes, &parts);
     maker.ignore_weights();
-    let todo: Vec<(u32, u32)> = (0u32..).zip(&parts).map(|(p, x)| (p, x.count)).collect();
+    let todo: Vec<Todo> = (0u32..)
+        .zip(&parts)
+        .map(|(part, x)| Todo { part, count: x.count, stage: 0 })
+        .collect();
     let rows = maker.rows(&todo, &|_, _| false, &[]);
     NanoDollars::new(pack::bound(&rows.problem, None, &pack::Settings::default()))
 }

@@ -21,11 +21,13 @@ mod classes;
 mod finish;
 mod floor;
 mod ground;
+mod ledger;
 mod refuse;
 mod rounds;
 mod rows;
 mod select;
 mod wish;
+mod write;
 
 pub use refuse::{Funnel, FunnelStep, explain};
 pub use rounds::solve;

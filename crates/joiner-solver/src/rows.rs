@@ -25,14 +25,25 @@ pub(crate) struct Opened {
     pub(crate) parts: Vec<(u32, u32)>,
 }
 
+/// Items to pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Todo {
+    /// Index of the part.
+    pub(crate) part: u32,
+    /// Which pools are out for it: see the caller.
+    pub(crate) stage: u32,
+    /// How many items.
+    pub(crate) count: u32,
+}
+
 /// All that the packer needs to know, and how to read its answer.
 pub(crate) struct Rows {
     /// The packer's problem.
     pub(crate) problem: pack::Problem,
     /// For each row the parts it stands for, with counts.
-    pub(crate) sources: Vec<Vec<(u32, u32)>>,
+    pub(crate) sources: Vec<Vec<Todo>>,
     /// Parts that no kind and no node can hold.
-    pub(crate) hopeless: Vec<(u32, u32)>,
+    pub(crate) hopeless: Vec<Todo>,
 }
 
 /// What stays the same over all rounds of one attempt.
@@ -144,13 +155,13 @@ impl<'a, 'p> RowMaker<'a, 'p> {
     /// `used` counts what is there.
     pub(crate) fn draw(
         &self,
-        source: &mut [(u32, u32)],
+        source: &mut [Todo],
         mut n: u32,
         used: &mut BTreeMap<u32, u32>,
         items: &mut Vec<(u32, u32)>,
     ) {
-        for (part, left) in source.iter_mut().filter(|(_, left)| *left > 0) {
-            let members = &self.parts[*part as usize].item.members;
+        for todo in source.iter_mut().filter(|todo| todo.count > 0) {
+            let members = &self.parts[todo.part as usize].item.members;
             let slack = || {
                 let caps = |c: &u32| &self.marks.class_slack[*c as usize];
                 members.iter().flat_map(move |(c, m)| caps(c).iter().map(move |g| (*g, *m)))
@@ -159,11 +170,11 @@ impl<'a, 'p> RowMaker<'a, 'p> {
                 let free = self.marks.caps[g as usize].saturating_sub(*used.get(&g).unwrap_or(&0));
                 free / m.max(1)
             });
-            let taken = n.min(*left).min(room.min().unwrap_or(u32::MAX));
+            let taken = n.min(todo.count).min(room.min().unwrap_or(u32::MAX));
             if taken > 0 {
                 slack().for_each(|(g, m)| *used.entry(g).or_default() += m * taken);
-                items.push((*part, taken));
-                *left -= taken;
+                items.push((todo.part, taken));
+                todo.count -= taken;
                 n -= taken;
             }
             if n == 0 {
@@ -285,23 +296,22 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         })
     }
 
-    /// The packing problem for some items: `todo` gives parts and counts, `closed` pools that are
-    /// out for an item.
+    /// The packing problem for some items; `closed` says which pools are out at a stage.
     pub(crate) fn rows(
         &mut self,
-        todo: &[(u32, u32)],
+        todo: &[Todo],
         closed: &dyn Fn(u32, usize) -> bool,
         opened: &[Opened],
     ) -> Rows {
         let mut groups: Interner<(Vec<usize>, Vec<u32>)> = Interner::default();
-        let mut by_row: BTreeMap<RowKey, (u32, Vec<(u32, u32)>)> = BTreeMap::new();
+        let mut by_row: BTreeMap<RowKey, (u32, Vec<Todo>)> = BTreeMap::new();
         let mut hopeless = Vec::new();
-        for (p, count) in todo {
-            let part = &self.parts[*p as usize];
+        for item in todo {
+            let part = &self.parts[item.part as usize];
             let need = self.need(part);
-            let mut kinds = self.kinds_of(*p);
+            let mut kinds = self.kinds_of(item.part);
             crate::ground::keep(&mut kinds, |k| {
-                !closed(*p, self.ground.pool_of(&self.ground.kinds[k]))
+                !closed(item.stage, self.ground.pool_of(&self.ground.kinds[k]))
             });
             let bins = self.bins_of(part, &kinds, opened);
             let weight = |k: usize| {
@@ -315,7 +325,7 @@ impl<'a, 'p> RowMaker<'a, 'p> {
                 .max();
             let bins_fit = !bins.is_empty();
             if heaviest.is_none() && !bins_fit {
-                hopeless.push((*p, *count));
+                hopeless.push(*item);
                 continue;
             }
             let home: Vec<usize> = kinds
@@ -330,8 +340,8 @@ impl<'a, 'p> RowMaker<'a, 'p> {
             let also = (!also.is_empty()).then(|| groups.intern((also, Vec::new())));
             let key = self.row_key(part, need, home, also);
             let entry = by_row.entry(key).or_default();
-            entry.0 += count;
-            entry.1.push((*p, *count));
+            entry.0 += item.count;
+            entry.1.push(*item);
         }
         self.assemble(by_row, &groups.items, opened, hopeless)
     }
@@ -413,10 +423,10 @@ impl<'a, 'p> RowMaker<'a, 'p> {
 
     fn assemble(
         &self,
-        by_row: BTreeMap<RowKey, (u32, Vec<(u32, u32)>)>,
+        by_row: BTreeMap<RowKey, (u32, Vec<Todo>)>,
         groups: &[(Vec<usize>, Vec<u32>)],
         opened: &[Opened],
-        hopeless: Vec<(u32, u32)>,
+        hopeless: Vec<Todo>,
     ) -> Rows {
         let n_kinds = self.ground.kinds.len();
         let n_bins = self.ground.hosts.len() + opened.len();

@@ -1,6 +1,8 @@
 //! How long does it take to read a file of manifests, and what is in it?
 //!
-//! `cargo run --release -p joiner-state --example read -- objects.json [instance-types.json]`
+//! `cargo run --release -p joiner-state --example read -- objects.json [instance-types.json] [pods]`
+//!
+//! With `pods` as the third word, one line per pod: name, requests, node or reason.
 
 use std::io::Write as _;
 use std::time::Instant;
@@ -39,6 +41,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         problem.types.len(),
         problem.daemons.len(),
     )?;
+    if arguments.next().as_deref() == Some("pods") {
+        for pod in &problem.pods {
+            let requests = &problem.shapes[pod.shape.0 as usize].requests;
+            let node = pod.node.map(|ix| &*problem.nodes[ix.0 as usize].name);
+            let place = node.or(pod.ignored.as_deref()).unwrap_or("to place");
+            writeln!(out, "{}: {requests}: {place}", pod.name)?;
+        }
+    }
     for warning in &input.warnings {
         writeln!(out, "warning: {warning}")?;
     }

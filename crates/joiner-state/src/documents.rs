@@ -369,11 +369,13 @@ impl<'a> Reader<'a> {
         place: &Place,
         sink: &mut dyn Sink,
     ) -> Result<(), ReadError> {
-        if header.kind.is_empty() {
-            let error = ReadError::new("there is no kind; is this a Kubernetes object?");
-            return Err(error.at(place.clone()).of(document.title()));
-        }
-        sink.accept(header, document, place)
+        let problem = match (header.kind.as_str(), header.api_version.as_str()) {
+            ("", _) => "there is no kind; is this a Kubernetes object?",
+            (_, "") => "there is no apiVersion; is this a Kubernetes object?",
+            _ => return sink.accept(header, document, place),
+        };
+        let error = ReadError::new(problem).at(place.clone());
+        Err(error.of(document.title()))
     }
 }
 

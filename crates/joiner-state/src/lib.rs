@@ -4,6 +4,20 @@
 //! matters. [`Objects::problem`] puts them together with a [`Catalog`] of instance types. Between
 //! the two the caller can look at the node classes of the input, on which the catalog may depend.
 //! Pods that look alike share one shape; nothing keeps a parsed document around.
+//!
+//! ```
+//! use joiner_state::{Catalog, Objects, Source};
+//!
+//! let text = "{apiVersion: v1, kind: Pod, metadata: {name: web}}";
+//! let objects = Objects::read([Source::new("pods.yaml", text)])?;
+//! let input = objects.problem(Catalog::default())?;
+//! assert_eq!(&*input.problem.pods[0].name, "default/web");
+//! # Ok::<(), joiner_state::ReadError>(())
+//! ```
+//!
+//! Reading follows the API server and kubectl: `null` is absence, missing requests default to
+//! limits, the last of equal keys wins in YAML. Objects of our own kinds pass the same schemas and
+//! rules as in a cluster.
 
 mod admission;
 mod catalog_file;

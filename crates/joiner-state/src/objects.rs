@@ -124,8 +124,8 @@ impl Objects {
     /// Things worth telling that did not stop the reading.
     pub(crate) fn all_warnings(&self) -> Vec<String> {
         let skipped = self.skipped.iter().map(|(kind, count)| match count {
-            1 => format!("skipped 1 object of kind {kind}, which does not matter here"),
-            _ => format!("skipped {count} objects of kind {kind}, which does not matter here"),
+            1 => format!("skipped 1 object of kind {kind}, which is not read"),
+            _ => format!("skipped {count} objects of kind {kind}, which is not read"),
         });
         skipped.chain(self.warnings.iter().cloned()).collect()
     }
@@ -303,7 +303,8 @@ impl Sink for Objects {
                 self.take_node_class(header, document, place)
             }
             (_, kind) => {
-                *self.skipped.entry(kind.to_owned()).or_default() += 1;
+                let kind = format!("{kind} ({})", header.api_version);
+                *self.skipped.entry(kind).or_default() += 1;
                 Ok(())
             }
         }

@@ -1,1 +1,45 @@
 //! Builders and seeded generators for tests and benches.
+//!
+//! Two ways to a problem, both through the real parsers:
+//!
+//! - [`World`] collects objects from builders that start valid and say only what matters, solves,
+//!   and returns an [`Outcome`] to make assertions about. Every plan is verified on the way.
+//! - [`families`] makes large problems of a kind from a seed.
+//!
+//! ```
+//! use joiner_testkit::{World, instance_type, pod, pool};
+//!
+//! World::new()
+//!     .add(pool("general"))
+//!     .add(instance_type("m.large").cpu("2").zone_price("a", "on-demand", 0.08))
+//!     .add(instance_type("m.large-b").cpu("2").zone_price("b", "on-demand", 0.09))
+//!     .add(pod("web").replicas(2).cpu("1500m").spread_over_zones(1))
+//!     .solve()
+//!     .assert_price(0.17)
+//!     .assert_plan(
+//!         "launch general m.large@a on-demand 0.08: web-0
+//!          launch general m.large-b@b on-demand 0.09: web-1",
+//!     );
+//! ```
+//!
+//! This crate is for tests: what cannot be is a panic, with the reason in its message.
+#![expect(
+    clippy::panic,
+    reason = "the crate is for tests: a panic is how they fail"
+)]
+
+mod builders;
+pub mod families;
+mod outcome;
+mod random;
+mod world;
+
+pub use builders::{
+    InstanceTypeBuilder, NodeBuilder, PodBuilder, PoolBuilder, daemon, deployment, instance_type,
+    node, node_claim, pod, pool, stateful_set,
+};
+pub use families::{Case, Family, generate};
+pub use joiner_model::keys::{ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, OS, ZONE};
+pub use outcome::{Outcome, Seat};
+pub use random::Random;
+pub use world::{Item, World};

@@ -69,6 +69,10 @@ fn messages_name_file_object_field_and_remedy() {
             "in.yaml:1: object: there is no kind; is this a Kubernetes object?",
         ),
         (
+            "kind: Pod\nmetadata: {name: web}\n",
+            "in.yaml:1: Pod web: there is no apiVersion; is this a Kubernetes object?",
+        ),
+        (
             "just text\n",
             "in.yaml:1: invalid type: string \"just text\", expected a Kubernetes object",
         ),
@@ -153,8 +157,8 @@ fn other_kinds_are_skipped_and_counted() {
     assert_eq!(
         input.warnings,
         [
-            "skipped 2 objects of kind ConfigMap, which does not matter here",
-            "skipped 1 object of kind Service, which does not matter here"
+            "skipped 2 objects of kind ConfigMap (v1), which is not read",
+            "skipped 1 object of kind Service (serving.knative.dev/v1), which is not read"
         ]
     );
 }

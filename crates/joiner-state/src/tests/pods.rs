@@ -431,3 +431,16 @@ fn pods_with_a_generated_name_get_one() {
     let input = read(&format!("{pod}\n---\n{pod}\n"));
     assert_eq!(names(&input.problem), ["default/job-0", "default/job-1"]);
 }
+
+#[test]
+fn null_is_nothing() {
+    let shape = shape_of(
+        "{nodeSelector: null, containers: [{resources: {requests: {cpu: null, memory: 1Gi}, limits: null}}], tolerations: null, affinity: {podAffinity: null}}",
+    );
+    assert_eq!(shape.requests.to_string(), "memory 1Gi, pods 1");
+    let input = read(
+        "{apiVersion: v1, kind: Pod, metadata: {name: p, creationTimestamp: null, labels: {a: null}}, spec: null, status: null}",
+    );
+    let labels = &super::shape(&input.problem, "default/p").labels;
+    assert_eq!(labels.get("a").map(|v| &**v), Some(""));
+}

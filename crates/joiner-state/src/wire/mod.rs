@@ -69,11 +69,16 @@ impl<'de> Visitor<'de> for TextVisitor {
     fn visit_string<E: Error>(self, text: String) -> Result<Text<'de>, E> {
         Ok(Text(Cow::Owned(text)))
     }
+
+    /// `null` among labels or values is empty text, as it is for the API server.
+    fn visit_unit<E: Error>(self) -> Result<Text<'de>, E> {
+        Ok(Text::default())
+    }
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(TextVisitor)
+        deserializer.deserialize_any(TextVisitor)
     }
 }
 
@@ -92,6 +97,10 @@ impl Visitor<'_> for AmountVisitor {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Amount, E> {
         Quantity::parse_amount(text).map(Amount).map_err(E::custom)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Amount, E> {
+        Ok(Amount(Quantity::ZERO))
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Amount, E> {

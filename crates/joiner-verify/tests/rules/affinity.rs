@@ -169,6 +169,30 @@ fn pods_that_cannot_meet_open_two_domains() {
 }
 
 #[test]
+fn the_order_of_opening() {
+    // Whoever cannot use the other domain opens its own last, and the rest follow.
+    let mut case = Case::new();
+    let free = follower(ZONE, "web", "web");
+    let mut pinned = free.clone();
+    pinned.node_selector = vec![is(ZONE, "a")];
+    let pods = [case.pod(&free), case.pod(&pinned), case.pod(&free)];
+    case.in_zone("a", &pods[..2]);
+    case.in_zone("b", &pods[2..]);
+    case.legal();
+    // Each of three can use one of the others: whoever is last should have joined it.
+    let mut circle = Case::new();
+    for zones in [["a", "b"], ["b", "c"], ["c", "a"]] {
+        let mut web = free.clone();
+        web.node_selector = vec![rule(ZONE, Operator::In, &zones)];
+        let pod = circle.pod(&web);
+        circle.in_zone(zones[0], &[pod]);
+    }
+    circle.breaks(Rule::Affinity, "one too many");
+    circle.shape_of(PodIx(2)).node_selector = vec![is(ZONE, "c")];
+    circle.legal();
+}
+
+#[test]
 fn chains() {
     let mut case = Case::new();
     let a = case.pod(&shape("a"));

@@ -1,4 +1,4 @@
-use joiner_model::{Operator, PodIx, PodShape};
+use joiner_model::{Operator, PodIx, PodShape, Selector, SelectorExpr, SelectorOp};
 use joiner_verify::Rule;
 
 use crate::support::*;
@@ -142,4 +142,43 @@ fn what_was_wrong_before_is_not_the_plans_fault() {
     case.legal().broken_by(Rule::AntiAffinity, "one more", |c| {
         c.shape_of(PodIx(2)).labels = labels(&[("app", "x")]);
     });
+}
+
+#[test]
+fn selectors_of_every_kind() {
+    use SelectorOp::{DoesNotExist, Exists, In, NotIn};
+    let table: [(SelectorOp, &str, &[&str], bool); 8] = [
+        (In, "app", &["z", "y"], true),
+        (In, "app", &["z"], false),
+        (NotIn, "app", &["z"], true),
+        (NotIn, "app", &["y"], false),
+        (Exists, "app", &[], true),
+        (Exists, "tier", &[], false),
+        (DoesNotExist, "tier", &[], true),
+        (DoesNotExist, "app", &[], false),
+    ];
+    for (op, key, values, matches) in table {
+        let mut case = Case::new();
+        let mut hermit = hermit(ZONE, "x", "y");
+        hermit.labels = labels(&[("name", "hermit")]);
+        let values = values.iter().map(|v| (*v).into()).collect();
+        let expr = SelectorExpr {
+            key: key.into(),
+            op,
+            values,
+        };
+        let not_itself = SelectorExpr {
+            key: "name".into(),
+            op: NotIn,
+            values: ["hermit".into()].into(),
+        };
+        hermit.anti_affinity[0].selector = Some(Selector::new(vec![expr, not_itself]));
+        let pods = [case.pod(&hermit), case.pod(&shape("y"))];
+        case.in_zone("a", &pods);
+        if matches {
+            case.breaks(Rule::AntiAffinity, &format!("{op:?} {key}"));
+        } else {
+            case.legal();
+        }
+    }
 }

@@ -58,12 +58,12 @@ fn placed_and_left_over() {
 fn unknown_things_are_told_not_followed() {
     let case = case();
     case.broken_by(Rule::Reference, "pod in a launch", |c| {
-        c.plan.launches[0].pods.push(PodIx(99))
+        c.plan.launches[0].pods.push(PodIx(5))
     });
     case.broken_by(Rule::Reference, "pod on a node", |c| {
-        c.place(NodeIx(0), &[PodIx(99)])
+        c.place(NodeIx(0), &[PodIx(5)])
     });
-    case.broken_by(Rule::Reference, "pod left over", |c| c.leave(PodIx(99)));
+    case.broken_by(Rule::Reference, "pod left over", |c| c.leave(PodIx(5)));
     case.broken_by(Rule::Reference, "node", |c| c.place(NodeIx(99), &[]));
     case.broken_by(Rule::Reference, "type", |c| {
         c.plan.launches[0].types.push(TypeIx(99))

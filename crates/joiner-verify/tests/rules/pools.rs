@@ -1,6 +1,6 @@
 use joiner_model::{
-    Effect, MinValuesPolicy, Operator, PodIx, PoolIx, Preference, PreferencePolicy, ResourceName,
-    Resources, keys,
+    Effect, MinValuesPolicy, Operator, PodIx, PoolIx, Preference, PreferencePolicy, Protocol,
+    ResourceName, Resources, keys,
 };
 use joiner_verify::Rule;
 
@@ -259,7 +259,7 @@ fn nobody_is_left_over_for_nothing() {
         text,
         "pod web/pod-0 is left over, but a new node of pool \"general\" can hold it"
     );
-    let excused: [Excuse; 6] = [
+    let excused: [Excuse; 7] = [
         |c| c.problem.pools[0].limits = limit("cpu", 1),
         |c| c.problem.pools[0].closed = Some("not ready".into()),
         |c| c.shape_of(PodIx(0)).affinity = vec![near(HOST, "nobody")],
@@ -267,6 +267,13 @@ fn nobody_is_left_over_for_nothing() {
         |c| {
             let mut agent = shape("agent");
             agent.requests = resources(1, 0, 1);
+            c.daemon(agent);
+        },
+        |c| {
+            let mut agent = shape("agent");
+            agent.requests = resources(0, 0, 1);
+            agent.ports = vec![port("0.0.0.0", 80, Protocol::Tcp)];
+            c.shape_of(PodIx(0)).ports = agent.ports.clone();
             c.daemon(agent);
         },
         |c| {

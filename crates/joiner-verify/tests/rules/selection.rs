@@ -97,6 +97,22 @@ fn labels_of_types() {
 }
 
 #[test]
+fn the_pool_chooses_among_the_values_of_a_type() {
+    let mut case = case(|_| (), &[]);
+    for ty in &mut case.problem.types {
+        ty.labels
+            .insert(keys::OS.into(), vec!["linux".into(), "windows".into()]);
+    }
+    case.problem.pools[0]
+        .requirements
+        .add(is(keys::OS, "windows"));
+    let case = case.legal();
+    case.broken_by(Rule::Selection, "the other one", |c| {
+        c.shape_of(PodIx(0)).node_selector = vec![is(keys::OS, "linux")];
+    });
+}
+
+#[test]
 fn a_new_host_has_a_name_that_nobody_knows() {
     let case = case(
         |s| s.node_selector = vec![rule(HOST, Operator::NotIn, &["x"])],

@@ -1,0 +1,161 @@
+//! Packing in rounds: pools by weight and limit.
+//!
+//! Items that can only be in limited pools come first, then everybody, then those that the limits
+//! shut out of their heaviest pool. When more than one round bought something, all that found a
+//! place is packed once more together, and the cheaper of the two is kept.
+
+use std::collections::BTreeMap;
+
+use joiner_pack as pack;
+
+use crate::cells::Part;
+use crate::ground::Ground;
+use crate::rows::{Opened, RowMaker, Todo};
+
+/// Where items went.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    /// Nodes to buy.
+    pub(crate) opened: Vec<Opened>,
+    /// Items on existing nodes: host, part, count.
+    pub(crate) on_hosts: Vec<(u32, u32, u32)>,
+    /// Items that found no room: part and count.
+    pub(crate) shut_out: Vec<(u32, u32)>,
+    /// What found room, with the pools that were open to it.
+    placed: Vec<Todo>,
+    n_rounds: usize,
+}
+
+impl Ledger {
+    /// Packs all parts.
+    pub(crate) fn pack(
+        ground: &Ground<'_>,
+        maker: &mut RowMaker<'_, '_>,
+        parts: &[Part],
+    ) -> Self {
+        let pools = &ground.problem.pools;
+        let mut limited: Vec<usize> =
+            (0..pools.len()).filter(|p| pools[*p].limits.is_some()).collect();
+        limited.sort_by_key(|p| (std::cmp::Reverse(pools[*p].weight), pools[*p].name.clone()));
+        // At stage n the n heaviest limited pools are out.
+        let closed = |stage: u32, pool: usize| limited[..stage as usize].contains(&pool);
+        let mut todo: Vec<Todo> = (0u32..)
+            .zip(parts)
+            .map(|(part, x)| Todo { part, count: x.count, stage: 0 })
+            .collect();
+        let mut ledger = Self::default();
+        if !limited.is_empty() {
+            let all_limited = |_: u32, pool: usize| limited.contains(&pool);
+            let bound_to_limits = maker.rows(&todo, &all_limited, &[]).hopeless;
+            todo.retain(|t| bound_to_limits.iter().all(|b| b.part != t.part));
+            let left = ledger.settle(maker, &bound_to_limits, &closed);
+            ledger.shut_out.extend(left.iter().map(|t| (t.part, t.count)));
+        }
+        todo = ledger.settle(maker, &todo, &closed);
+        for stage in (1u32..).take(limited.len()) {
+            if todo.is_empty() {
+                break;
+            }
+            todo.iter_mut().for_each(|t| t.stage = stage);
+            todo = ledger.settle(maker, &todo, &closed);
+        }
+        ledger.shut_out.extend(todo.iter().map(|t| (t.part, t.count)));
+        ledger.improve(ground, maker, &closed)
+    }
+
+    /// What the nodes to buy cost.
+    pub(crate) fn price(&self, ground: &Ground<'_>) -> u64 {
+        self.opened.iter().map(|node| ground.kinds[node.kind as usize].price).sum()
+    }
+
+    /// The same items packed all at once, if that is cheaper.
+    fn improve(
+        self,
+        ground: &Ground<'_>,
+        maker: &mut RowMaker<'_, '_>,
+        closed: &dyn Fn(u32, usize) -> bool,
+    ) -> Self {
+        if self.n_rounds < 2 {
+            return self;
+        }
+        let mut together = Self::default();
+        let left = together.settle(maker, &self.placed, closed);
+        if left.is_empty() && together.price(ground) < self.price(ground) {
+            together.shut_out = self.shut_out;
+            return together;
+        }
+        self
+    }
+
+    /// Packs `todo`, and once more with every cap in force what slack caps kept out.
+    fn settle(
+        &mut self,
+        maker: &mut RowMaker<'_, '_>,
+        todo: &[Todo],
+        closed: &dyn Fn(u32, usize) -> bool,
+    ) -> Vec<Todo> {
+        let mut left = self.round(maker, todo, closed);
+        if !left.is_empty() && maker.has_slack() {
+            maker.be_strict(true);
+            left = self.round(maker, &left, closed);
+            maker.be_strict(false);
+        }
+        let n_before = self.placed.len();
+        for t in todo {
+            let out = left.iter().find(|l| (l.part, l.stage) == (t.part, t.stage)).map_or(0, |l| l.count);
+            if t.count > out {
+                self.placed.push(Todo { count: t.count - out, ..*t });
+            }
+        }
+        self.n_rounds += usize::from(self.placed.len() > n_before);
+        left
+    }
+
+    /// Packs `todo` and returns what found no room.
+    fn round(
+        &mut self,
+        maker: &mut RowMaker<'_, '_>,
+        todo: &[Todo],
+        closed: &dyn Fn(u32, usize) -> bool,
+    ) -> Vec<Todo> {
+        if todo.is_empty() {
+            return Vec::new();
+        }
+        let rows = maker.rows(todo, closed, &self.opened);
+        let packing = pack::pack(&rows.problem, &pack::Settings::default());
+        let mut left = rows.hopeless;
+        let mut sources = rows.sources;
+        let n_hosts = rows.problem.bins.len() - self.opened.len();
+        let mut bought = Vec::new();
+        for node in &packing.nodes {
+            let mut items: Vec<(u32, u32)> = Vec::new();
+            let mut used = BTreeMap::new();
+            for (row, n) in &node.items {
+                maker.draw(&mut sources[*row as usize], *n, &mut used, &mut items);
+            }
+            match node.place {
+                pack::Place::Kind(kind) => bought.push(Opened { kind, parts: items }),
+                pack::Place::Bin(b) if (b as usize) < n_hosts => {
+                    self.on_hosts.extend(items.into_iter().map(|(p, n)| (b, p, n)));
+                }
+                pack::Place::Bin(b) => self.opened[b as usize - n_hosts].parts.extend(items),
+            }
+        }
+        self.opened.extend(bought.into_iter().filter(|node| !node.parts.is_empty()));
+        left.extend(sources.into_iter().flatten().filter(|t| t.count > 0));
+        left.sort_unstable();
+        merge(left)
+    }
+}
+
+/// One entry per part and stage.
+fn merge(todo: Vec<Todo>) -> Vec<Todo> {
+    let mut all: Vec<Todo> = Vec::new();
+    for t in todo {
+        match all.last_mut() {
+            Some(last) if last.part == t.part && last.stage == t.stage => last.count += t.count,
+            _ => all.push(t),
+        }
+    }
+    all
+}

@@ -1,0 +1,166 @@
+//! Writing a plan down: pods get names, nodes get alternatives, leftovers get reasons.
+
+use std::collections::BTreeMap;
+
+use joiner_model::{
+    Cost, Name, NanoDollars, NodeIx, Placement, Plan, PodIx, Problem, Refusal, Resources, Unplaced,
+};
+
+use crate::cells::Part;
+use crate::classes::Classes;
+use crate::finish::Finisher;
+use crate::floor;
+use crate::ground::Ground;
+use crate::refuse::Refuser;
+use crate::rounds::Attempt;
+use crate::select::Choices;
+
+impl Attempt {
+    /// Writes the plan: names pods, ranks alternatives, bounds the price, gives reasons.
+    pub(crate) fn plan(&self, ground: &Ground<'_>, choices: &mut Choices) -> Plan {
+        let problem = ground.problem;
+        let mut pods = PodDealer::new(&self.classes);
+        let mut finisher = Finisher::new(ground, choices, &self.classes, &self.parts);
+        let mut launches = Vec::new();
+        let mut placed: Vec<PodIx> = Vec::new();
+        let mut lost: Vec<u32> = Vec::new();
+        for node in &self.ledger.opened {
+            let Some(shaped) = finisher.shape(node) else {
+                lost.extend(node.parts.iter().map(|(p, _)| *p));
+                continue;
+            };
+            let mut own = pods.deal(&self.parts, &node.parts);
+            sort_by_name(problem, &mut own);
+            let mut requests = Resources::new();
+            own.iter()
+                .for_each(|p| requests.add(&problem.shape(*p).requests));
+            placed.extend(&own);
+            launches.push(shaped.launch(Name::from(""), own, requests));
+        }
+        let mut by_host: BTreeMap<u32, Vec<PodIx>> = BTreeMap::new();
+        for (host, p, n) in &self.ledger.on_hosts {
+            by_host
+                .entry(*host)
+                .or_default()
+                .extend(pods.deal(&self.parts, &[(*p, *n)]));
+        }
+        let placements = by_host
+            .into_iter()
+            .map(|(host, mut own)| {
+                sort_by_name(problem, &mut own);
+                placed.extend(&own);
+                Placement {
+                    node: NodeIx(host),
+                    pods: own,
+                }
+            })
+            .collect();
+        name_launches(problem, &mut launches);
+        let price: NanoDollars = launches.iter().map(|l| l.price).sum();
+        let unplaced = self.unplaced(ground, choices, pods.rest());
+        let bound = floor::bound(ground, choices, &placed).min(price);
+        Plan {
+            launches,
+            placements,
+            unplaced,
+            cost: Cost { price, bound },
+        }
+    }
+
+    /// Pods left over, with reasons; equal pods share them.
+    fn unplaced(
+        &self,
+        ground: &Ground<'_>,
+        choices: &mut Choices,
+        mut rest: Vec<PodIx>,
+    ) -> Vec<Unplaced> {
+        let problem = ground.problem;
+        let mut refuser = Refuser::new(ground, choices, &self.classes);
+        sort_by_name(problem, &mut rest);
+        let mut all: Vec<Unplaced> = rest
+            .into_iter()
+            .map(|pod| Unplaced {
+                pod,
+                refusals: refuser.refusals(pod),
+            })
+            .collect();
+        for (p, pod) in (0u32..).zip(&problem.pods) {
+            if let (None, Some(why)) = (pod.node, &pod.ignored) {
+                all.push(Unplaced {
+                    pod: PodIx(p),
+                    refusals: vec![Refusal::Ignored(why.clone())],
+                });
+            }
+        }
+        all
+    }
+}
+
+/// Hands out the pods of each class in name order.
+struct PodDealer<'c> {
+    classes: &'c Classes,
+    dealt: Vec<usize>,
+}
+
+impl<'c> PodDealer<'c> {
+    fn new(classes: &'c Classes) -> Self {
+        Self {
+            classes,
+            dealt: vec![0; classes.all.len()],
+        }
+    }
+
+    fn deal(&mut self, parts: &[Part], items: &[(u32, u32)]) -> Vec<PodIx> {
+        let mut own = Vec::new();
+        for (p, n) in items {
+            for (c, m) in &parts[*p as usize].item.members {
+                let from = self.dealt[*c as usize];
+                let to = from + (*n as usize) * (*m as usize);
+                own.extend(&self.classes.all[*c as usize].pods[from..to]);
+                self.dealt[*c as usize] = to;
+            }
+        }
+        own
+    }
+
+    fn rest(&self) -> Vec<PodIx> {
+        let rest = self
+            .classes
+            .all
+            .iter()
+            .zip(&self.dealt)
+            .flat_map(|(c, n)| &c.pods[*n..]);
+        rest.copied().collect()
+    }
+}
+
+fn sort_by_name(problem: &Problem, pods: &mut [PodIx]) {
+    pods.sort_by(|a, b| {
+        problem.pods[a.0 as usize]
+            .name
+            .cmp(&problem.pods[b.0 as usize].name)
+    });
+}
+
+/// Orders nodes by pool and size, and names them `pool-1`, `pool-2`, …
+fn name_launches(problem: &Problem, launches: &mut [joiner_model::Launch]) {
+    let pool = |l: &joiner_model::Launch| &problem.pools[l.pool.0 as usize].name;
+    let first = |l: &joiner_model::Launch| {
+        l.pods
+            .first()
+            .map(|p| problem.pods[p.0 as usize].name.clone())
+    };
+    launches.sort_by(|a, b| {
+        pool(a)
+            .cmp(pool(b))
+            .then(b.price.cmp(&a.price))
+            .then_with(|| first(a).cmp(&first(b)))
+    });
+    let mut numbers: BTreeMap<Name, u32> = BTreeMap::new();
+    for launch in launches {
+        let pool = pool(launch).clone();
+        let number = numbers.entry(pool.clone()).or_default();
+        *number += 1;
+        launch.name = format!("{pool}-{number}").into();
+    }
+}
