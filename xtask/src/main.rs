@@ -1,2 +1,96 @@
-//! Chores of this repository.
-fn main() {}
+//! Chores of this repository: `cargo xtask --help`.
+
+mod bench;
+mod deps;
+mod generate;
+mod test;
+mod tidy;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+
+/// The allocator of the product, so that figures are those of the product.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Chores of this repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Everything that CI runs, in CI's order: format, lints, tests, tidy, deps, generated files.
+    Test,
+    /// Checks sizes, doc lines and words of all files.
+    Tidy,
+    /// Checks which crate depends on which.
+    Deps,
+    /// Measures price and speed on seeded problems; prints a table.
+    Bench(bench::BenchArgs),
+    /// Writes the CRDs to deploy/crds.
+    Gen {
+        /// Writes nothing; fails when a file is not what it would be.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Measures one problem in this process; for `bench`.
+    #[command(hide = true)]
+    BenchCase(bench::CaseArgs),
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse().chore) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to tell when standard error is closed.
+            let _ = writeln!(std::io::stderr(), "xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chore: &Chore) -> anyhow::Result<()> {
+    let root = root()?;
+    match chore {
+        Chore::Test => test::run(&root),
+        Chore::Tidy => report(tidy::problems(&root)?),
+        Chore::Deps => report(deps::problems(&root)?),
+        Chore::Bench(args) => bench::run(&root, args),
+        Chore::Gen { check: true } => report(generate::stale(&root)?),
+        Chore::Gen { check: false } => generate::write(&root),
+        Chore::BenchCase(args) => bench::run_case(args),
+    }
+}
+
+/// The folder of the workspace.
+fn root() -> anyhow::Result<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    let root = here.context("xtask has no parent folder")?;
+    anyhow::ensure!(root.is_dir(), "{} is gone; build again", root.display());
+    Ok(root.to_owned())
+}
+
+/// Tells the problems found, if any, and fails then.
+fn report(problems: Vec<String>) -> anyhow::Result<()> {
+    for problem in &problems {
+        say(&format!("  {problem}"))?;
+    }
+    match problems.len() {
+        0 => Ok(()),
+        1 => anyhow::bail!("1 problem"),
+        n => anyhow::bail!("{n} problems"),
+    }
+}
+
+/// Prints a line.
+fn say(line: &str) -> anyhow::Result<()> {
+    writeln!(std::io::stdout(), "{line}").context("cannot write to standard output")
+}

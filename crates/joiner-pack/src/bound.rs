@@ -14,6 +14,7 @@ use crate::fill::Steps;
 use crate::knapsack::{Suited, relax};
 use crate::model::Model;
 use crate::problem::{Problem, Settings};
+use crate::solve::repeats;
 
 /// A true lower bound, in nano-dollars per hour, on the price of any legal packing that places
 /// all items of all rows that fit somewhere.
@@ -27,9 +28,8 @@ pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings
         return 0;
     }
     let mut steps = Steps::new(settings.steps_max);
-    let few = model.n_classes + model.n_bins <= settings.columns_rows_max;
     let mut best = 0;
-    if few {
+    if repeats(&model, settings) {
         let hint = values_hint.filter(|hint| hint.len() == problem.rows.len());
         let mut values = match hint {
             Some(hint) => model.rows.iter().map(|rows| hint[rows[0].0 as usize]).collect(),
@@ -43,7 +43,8 @@ pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings
         }
     }
     let plain: Vec<f64> = model.price[..model.n_kinds].iter().map(|&p| p as f64).collect();
-    let duals = duals(&model, &plain, 10);
+    let n_rounds = if model.shared_caps.is_empty() { 10 } else { 24 };
+    let duals = duals(&model, &plain, n_rounds);
     best.max(certified(&model, &duals.values, Some(&duals), &mut steps).0)
 }
 
@@ -52,7 +53,7 @@ fn true_values(model: &Model, steps: &mut Steps) -> Vec<f64> {
     let plain: Vec<f64> = model.price[..model.n_kinds].iter().map(|&p| p as f64).collect();
     let mut columns = Columns::new(model, &plain, &model.count, &vec![false; model.n_bins]);
     columns.run(60, steps);
-    columns.values()
+    columns.settled_values(25, steps)
 }
 
 /// Lowers values until no filling that is easily found is worth more than its price, at the
@@ -73,7 +74,7 @@ fn repair(model: &Model, values: &mut Vec<f64>, steps: &mut Steps) {
             let knapsack = fixed.knapsack(kind, classes, &relaxed.prices, &model.limit);
             let mut nodes = BRANCHES_A_REPAIR;
             let outcome = search(&knapsack, fixed.price(kind), &mut nodes);
-            steps.spend((BRANCHES_A_REPAIR - nodes) as usize * (classes.len() + 30));
+            steps.spend((BRANCHES_A_REPAIR - nodes) as usize * BRANCH_STEPS);
             let (items, goal): (Vec<(u32, f64)>, f64) = match outcome.best {
                 Some(items) => (items.iter().map(|&(c, n)| (c, f64::from(n))).collect(), price),
                 // Nothing found and nothing proven: be content with the relaxation.
@@ -108,7 +109,10 @@ fn lower(model: &Model, values: &mut [f64], mut items: Vec<(u32, f64)>, goal: f6
 
 const RELAXED_IS_FINE: f64 = 1.002;
 const REPAIRS_A_KIND: usize = 60;
-const BRANCHES_A_REPAIR: u64 = 4_000;
+const BRANCHES_A_REPAIR: u64 = 30_000;
+const BRANCH_STEPS: usize = 100;
+/// Steps that proofs by branching may take in all.
+const BRANCHING_MAX: u64 = 30_000_000;
 
 /// Millionths: the denominator of `ρ`.
 const ONE: u128 = 1_000_000;
@@ -159,8 +163,8 @@ fn certified(
         }
     }
     hard.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-    let node_steps = model.n_classes + 30;
-    let branches = steps.left() / 8 / node_steps as u64;
+    let node_steps = BRANCH_STEPS + model.n_classes * 4;
+    let branches = (steps.left() / 8).min(BRANCHING_MAX) / node_steps as u64;
     let mut nodes = branches;
     for (_, slot, knapsack) in &hard {
         ratio = proven_ratio(&fixed, *slot, (knapsack, ratio), &mut nodes);

@@ -6,6 +6,9 @@
 //! holds without any floating-point argument; tokens and caps beyond the shared ones are
 //! ignored, which can only raise the upper bound.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use crate::model::Model;
 
 /// Values as integers: `value * 2^bits`, rounded down.
@@ -24,6 +27,9 @@ struct Item {
     /// What one takes at the resource prices.
     takes: u64,
     most: u64,
+    /// Whether the item before this one needs the same and is worth no less: then this one is
+    /// of use only when that one is used up.
+    second: bool,
 }
 
 /// A node to fill.
@@ -41,12 +47,14 @@ pub(crate) struct Knapsack {
 
 /// What a search found out.
 pub(crate) struct Outcome {
-    /// The first or best filling above the goal.
+    /// The best filling above the goal that was found.
     pub(crate) best: Option<Vec<(u32, u32)>>,
     /// No filling is worth more than this.
     pub(crate) upper: u128,
 }
 
+/// How long to look on when a filling was found.
+const MORE_NODES: u64 = 3_000;
 /// Sums in the search stay below this.
 const WORTH_MAX: u128 = 1 << 62;
 
@@ -175,10 +183,10 @@ impl<'a> Fixed<'a> {
                 out[at + nd + cap as usize] = 1;
             }
         };
-        let mut items = Vec::with_capacity(classes.len());
-        let mut need = Vec::new();
+        // Items that need the same stay together, the most valuable first.
+        let mut alike: BTreeMap<Vec<u64>, Vec<Item>> = BTreeMap::new();
         for &class in classes.iter().filter(|&&c| self.values[c as usize] > 0) {
-            need.clear();
+            let mut need = Vec::with_capacity(n_rows);
             need_of(class as usize, &mut need);
             let mut most = most[class as usize];
             for (&n, &room) in need.iter().zip(&rooms) {
@@ -187,14 +195,26 @@ impl<'a> Fixed<'a> {
             if most > 0 {
                 // The item fits at least once, so this cannot exceed the room's worth.
                 let takes = need.iter().zip(prices).map(|(n, p)| n * p).sum();
-                items.push(Item { class, value: self.values[class as usize], takes, most });
+                let value = self.values[class as usize];
+                let item = Item { class, value, takes, most, second: false };
+                alike.entry(need).or_default().push(item);
+            }
+        }
+        let mut alike: Vec<(Vec<u64>, Vec<Item>)> = alike.into_iter().collect();
+        for (_, items) in &mut alike {
+            items.sort_unstable_by_key(|item| (Reverse(item.value), item.class));
+            for item in items.iter_mut().skip(1) {
+                item.second = true;
             }
         }
         // Decide first what matters most: what leaves the ideal at the highest loss.
-        items.sort_unstable_by_key(|i| (std::cmp::Reverse(i.value.abs_diff(i.takes)), i.class));
-        let mut needs = Vec::with_capacity(items.len() * n_rows);
-        for item in &items {
-            need_of(item.class as usize, &mut needs);
+        alike.sort_by_key(|(_, items)| Reverse(items[0].value.abs_diff(items[0].takes)));
+        let (mut items, mut needs) = (Vec::with_capacity(classes.len()), Vec::new());
+        for (need, some) in alike {
+            for item in some {
+                items.push(item);
+                needs.extend_from_slice(&need);
+            }
         }
         let mut rest = vec![0_u128; items.len() + 1];
         for (at, item) in items.iter().enumerate().rev() {
@@ -243,8 +263,7 @@ pub(crate) fn search(knapsack: &Knapsack, goal: u128, nodes: &mut u64) -> Outcom
         cut_short: false,
     };
     branch.descend(0, 0, knapsack.room_worth);
-    let upper =
-        if branch.best.is_some() || branch.cut_short { knapsack.ideal } else { u128::from(goal) };
+    let upper = if branch.cut_short { knapsack.ideal } else { u128::from(branch.goal) };
     Outcome { best: branch.best, upper }
 }
 
@@ -257,7 +276,9 @@ impl Branch<'_> {
                 chosen.filter(|(n, _)| **n > 0).map(|(&n, item)| (item.class, n)).collect();
             items.sort_unstable();
             self.best = Some(items);
-            return true;
+            // Go on for a better one, but not for long.
+            self.goal = value;
+            *self.nodes = (*self.nodes).min(MORE_NODES);
         }
         let Some((at, most)) = self.first_that_matters(at, value + slack) else { return false };
         if *self.nodes == 0 {
@@ -293,7 +314,11 @@ impl Branch<'_> {
     fn fit(&self, at: usize) -> u64 {
         let knapsack = self.knapsack;
         let needs = &knapsack.needs[at * knapsack.n_rows..][..knapsack.n_rows];
-        let mut most = knapsack.items[at].most.min(u64::from(u32::MAX));
+        let item = &knapsack.items[at];
+        if item.second && u64::from(self.chosen[at - 1]) < knapsack.items[at - 1].most {
+            return 0;
+        }
+        let mut most = item.most.min(u64::from(u32::MAX));
         for (&need, &left) in needs.iter().zip(&self.left) {
             if need > left {
                 return 0;

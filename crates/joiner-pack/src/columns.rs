@@ -17,6 +17,7 @@ use crate::simplex::{Column, Master};
 pub(crate) type Filling = (u32, Vec<(u32, u32)>);
 
 /// The state of one column generation.
+#[derive(Clone)]
 pub(crate) struct Columns<'a> {
     model: &'a Model,
     cost: Vec<f64>,
@@ -36,14 +37,21 @@ pub(crate) struct Columns<'a> {
     known: HashSet<Filling>,
     load: Load,
     next_slot: usize,
+    /// Slots that are priced at all.
+    active: Vec<bool>,
     /// Stop after so many rounds with hardly any gain.
     pub(crate) patience: usize,
 }
 
 const COLUMNS_A_ROUND: usize = 24;
 const FOUND_MAX: usize = 72;
-const BRANCHES: u64 = 12_000;
-const BRANCHES_A_SLOT: u64 = 1_000;
+const SETTLED_GAP: f64 = 0.0015;
+const FOCUS_MIN: usize = 60;
+const FOCUS_RATIO: f64 = 0.995;
+const BRANCHES: u64 = 40_000;
+const BRANCHES_A_SLOT: u64 = 2_000;
+const BRANCH_STEPS: usize = 100;
+const BRANCHES_TO_SETTLE: u64 = 20_000;
 
 impl<'a> Columns<'a> {
     /// Starts with one-class fillings. Bins that are `taken` stay out.
@@ -91,8 +99,31 @@ impl<'a> Columns<'a> {
             fillings,
             load,
             next_slot: 0,
+            active: vec![true; model.n_slots()],
             patience: 16,
         }
+    }
+
+    /// Looks only at kinds that seem worth their cost at these values, until those are done with.
+    pub(crate) fn focus(&mut self, values: &[f64], steps: &mut Steps) {
+        if self.model.n_kinds <= FOCUS_MIN {
+            return;
+        }
+        let mut ratios = Vec::with_capacity(self.model.n_kinds);
+        for kind in 0..self.model.n_kinds {
+            let relaxed = relax(self.model, kind, &self.suited[kind], values);
+            steps.spend(self.relax_steps(kind));
+            ratios.push((relaxed.upper / self.cost[kind].max(1.0), kind));
+            self.prices[kind] = relaxed.prices;
+        }
+        ratios.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        for (place, &(ratio, kind)) in ratios.iter().enumerate() {
+            self.active[kind] = place < FOCUS_MIN || ratio > FOCUS_RATIO;
+        }
+    }
+
+    fn relax_steps(&self, slot: usize) -> usize {
+        self.suited[slot].classes.len() * (self.model.n_dims + self.model.shared_caps.len()) * 30
     }
 
     /// Offers a filling to the master programme.
@@ -126,7 +157,11 @@ impl<'a> Columns<'a> {
         let mut marks = vec![self.master.objective()];
         for round in 0..rounds_max {
             let values = self.values();
-            let n_new = self.price(&values, steps);
+            let mut n_new = self.price(&values, steps);
+            if n_new == 0 && !steps.over() && self.active.contains(&false) {
+                self.active.fill(true);
+                n_new = self.price(&values, steps);
+            }
             if n_new == 0 || steps.over() {
                 break;
             }
@@ -145,6 +180,59 @@ impl<'a> Columns<'a> {
         self.master.solve(2_000);
         steps.spend(self.master.work as usize);
         self.master.work = 0;
+    }
+
+    /// Values that hardly exceed the price of any slot: where neither a filling can be found nor
+    /// its absence be proven, a filling in fractions has to do. Spoils the solution.
+    pub(crate) fn settled_values(mut self, rounds_max: usize, steps: &mut Steps) -> Vec<f64> {
+        for _ in 0..rounds_max {
+            let values = self.values();
+            let duals = self.master.duals();
+            let fixed = Fixed::new(self.model, &values);
+            let n_before = self.master.columns.len();
+            for slot in 0..self.model.n_slots() {
+                let Some(cost) = self.cost_of(slot, &duals) else { continue };
+                match self.price_slot(slot, cost, &values, steps) {
+                    Priced::Good(_, items) => self.add(slot as u32, &items),
+                    Priced::Maybe(gap) if gap > SETTLED_GAP => {
+                        let mut nodes = BRANCHES_TO_SETTLE;
+                        let found = self.branch(&fixed, slot, cost, &mut nodes);
+                        steps.spend((BRANCHES_TO_SETTLE - nodes) as usize * BRANCH_STEPS);
+                        if let Some(items) = found {
+                            self.add(slot as u32, &items);
+                        } else if nodes == 0 {
+                            self.add_fractions(slot, &values);
+                        }
+                    }
+                    Priced::Maybe(_) | Priced::No => {}
+                }
+                if steps.over() {
+                    return values;
+                }
+            }
+            if self.master.columns.len() == n_before {
+                break;
+            }
+            self.solve(steps);
+        }
+        self.values()
+    }
+
+    fn add_fractions(&mut self, slot: usize, values: &[f64]) {
+        let relaxed = relax(self.model, slot, &self.suited[slot], values);
+        let classes = self.suited[slot].classes.iter().zip(&relaxed.amounts);
+        let mut entries: Vec<(u32, f64)> = classes
+            .filter(|(_, amount)| **amount > 1e-6)
+            .filter_map(|(&class, &amount)| Some((self.row[class as usize]?, amount)))
+            .collect();
+        let mut cost = 0.0;
+        if slot < self.model.n_kinds {
+            cost = self.cost[slot];
+        } else if let Some(row) = self.bin_row[slot - self.model.n_kinds] {
+            entries.push((row, -1.0));
+        }
+        self.fillings.push(None);
+        self.master.add(Column { cost, entries });
     }
 
     /// Changes what new nodes cost; the current solution stays valid.
@@ -185,6 +273,9 @@ impl<'a> Columns<'a> {
         let start = self.next_slot;
         for offset in 0..n_slots {
             let slot = (start + offset) % n_slots;
+            if !self.active[slot] {
+                continue;
+            }
             let Some(cost) = self.cost_of(slot, &duals) else { continue };
             match self.price_slot(slot, cost, values, steps) {
                 Priced::Good(gain, items) => found.push((gain, slot as u32, items)),
@@ -214,7 +305,7 @@ impl<'a> Columns<'a> {
                     break;
                 }
             }
-            steps.spend((BRANCHES - nodes) as usize * (self.n_class_rows + 30));
+            steps.spend((BRANCHES - nodes) as usize * BRANCH_STEPS);
         }
         found.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let before = self.fillings.len();
@@ -243,6 +334,7 @@ impl<'a> Columns<'a> {
     ) -> Priced {
         let model = self.model;
         let goal = cost * (1.0 + 1e-6) + 1e-3;
+        let relax_steps = self.relax_steps(slot);
         let suited = &self.suited[slot];
         let classes = &suited.classes[..];
         steps.spend(classes.len() * (model.n_dims + 1));
@@ -254,7 +346,7 @@ impl<'a> Columns<'a> {
             }
         }
         let relaxed = relax(model, slot, suited, values);
-        steps.spend(classes.len() * model.n_dims * 40);
+        steps.spend(relax_steps);
         self.prices[slot].clone_from(&relaxed.prices);
         if relaxed.upper <= goal {
             return Priced::No;

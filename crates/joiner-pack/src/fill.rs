@@ -136,7 +136,7 @@ fn add_by_density(
         .collect();
     let mut scarce = vec![0.0; nd];
     while !active.is_empty() {
-        steps.spend(active.len() * (nd + 2));
+        steps.spend(active.len() * (nd + 2) * 2);
         for (dim, scarce) in scarce.iter_mut().enumerate() {
             let weight = taste.weights[dim] + 0.02;
             *scarce = weight * model.scale[dim] / (load.left[dim].max(1) as f64);
@@ -191,7 +191,7 @@ fn swap_up(
             if load.held(a) == 0 {
                 continue;
             }
-            steps.spend(candidates.len().min(CANDIDATES_MAX) * (model.n_dims + 1));
+            steps.spend(candidates.len().min(CANDIDATES_MAX) * (model.n_dims + 1) * 2 + 50);
             load.remove(model, a, 1);
             let mut best = (taste.values[a], a);
             for &b in candidates.iter().take(CANDIDATES_MAX) {

@@ -10,9 +10,9 @@ use crate::plan::Node;
 
 /// Above this many classes only the most fitting ones are considered for each node.
 const ALL_CLASSES_MAX: usize = 1_200;
-const CANDIDATES_MAX: usize = 800;
+const CANDIDATES_MAX: usize = 1600;
 /// Densities this close to the best are as good as the best.
-const BAND: f64 = 0.985;
+const BAND: f64 = 0.97;
 
 /// An offer to buy nodes of one kind, best first.
 struct Offer {
@@ -99,6 +99,7 @@ impl<'a> Greedy<'a> {
                 offers.push(offer);
                 continue;
             }
+            steps.spend(200);
             offer.items = self.filled(slot, counts, steps);
             if offer.items.is_empty() {
                 continue;

@@ -82,7 +82,7 @@ pub struct Group {
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Elementary operations that [`pack`](crate::pack) may spend on improving a first packing,
-    /// and [`bound`](crate::bound) on tightening a first bound. About 500 million are a second.
+    /// and [`bound`](crate::bound) on tightening a first bound. A step is about a nanosecond.
     pub steps_max: u64,
     /// A fee per new node that exists only in the search, in nano-dollars per hour: among nearly
     /// equal packings it prefers the one with fewer nodes.
@@ -96,7 +96,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            steps_max: 1_000_000_000,
+            steps_max: 300_000_000,
             node_fee: 3_000_000,
             columns_rows_max: 400,
             near_tie_ppm: 500,

@@ -261,7 +261,7 @@ impl Search<'_> {
                 continue;
             }
             let worth = value(&self.noisy, &items);
-            steps.spend(model.n_kinds * 2);
+            steps.spend(model.n_kinds * 3 + items.len() * 40 + 300);
             let slot = cheapest(&self.guide, &mut self.load, kind as usize, &items);
             let ratio = worth / self.guide.cost[slot].max(1e-9);
             if best.as_ref().is_none_or(|(most, ..)| ratio > *most) {

@@ -48,29 +48,63 @@ pub(crate) fn best_plan(
     let search_duals = duals(model, &cost, 10);
     let by_duals = Guide { cost_follows_price: sorted, ..guide(model, &search_duals, &cost) };
     let better = |a: Plan, b: Plan| if is_better(&cost, &b, &a) { b } else { a };
+    let t0 = std::time::Instant::now();
     let mut best = dual_greedy(by_duals, steps);
+    eprintln!("greedy {:.4} {:.1} ms", best.price(model) as f64/1e9, t0.elapsed().as_secs_f64()*1e3);
     if let Some(plan) = plain_first_fit(by_duals, steps) {
         best = better(best, plan);
     }
-    if model.n_classes + model.n_bins > settings.columns_rows_max {
-        improve(by_duals, &mut best, 600, steps);
+    let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
+    let whole = settings.steps_max;
+    let scaled = |base: u64, each: u64| base.saturating_add(n_items.saturating_mul(each));
+    let search_steps = (whole / 2).min(scaled(10_000_000, 40_000));
+    if !repeats(model, settings) {
+        let mut share = steps.share(search_steps);
+        improve(by_duals, &mut best, TRIES, &mut share);
+        steps.back(share);
         return (best, duals(model, plain, 10).values);
     }
     let mut columns = Columns::new(model, plain, &model.count, &vec![false; model.n_bins]);
     for node in &best.nodes {
         columns.add(node.slot, &node.items);
     }
-    columns.run(60, steps);
-    let values = columns.values();
+    let mut share = steps.share((whole / 4).min(scaled(20_000_000, 40_000)));
+    columns.focus(&search_duals.values, &mut share);
+    columns.run(60, &mut share);
+    let mut values = columns.values();
+    if !share.over() {
+        let mut part = steps.share((whole / 6).min(scaled(15_000_000, 40_000)));
+        values = columns.clone().settled_values(25, &mut part);
+        steps.back(part);
+    }
     columns.set_cost(&cost);
-    columns.run(20, steps);
+    columns.run(20, &mut share);
     let search_values = columns.values();
     let by_columns = Guide { values: &search_values, ..by_duals };
     best = better(best, floor(by_columns, &columns, steps));
-    best = better(best, dive(by_columns, &columns, steps));
-    improve(by_columns, &mut best, 600, steps);
+    if !share.over() {
+        let mut part = steps.share((whole / 6).min(scaled(15_000_000, 40_000)));
+        best = better(best, dive(by_columns, &columns, &mut part));
+        steps.back(part);
+    }
+    steps.back(share);
+    let mut share = steps.share(search_steps);
+    improve(by_columns, &mut best, TRIES, &mut share);
+    steps.back(share);
     (best, values)
 }
+
+/// How many tries without success end the local search.
+const TRIES: usize = 600;
+
+/// Whether there are few enough rows, and items repeat enough, for column generation.
+pub(crate) fn repeats(model: &Model, settings: &Settings) -> bool {
+    let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
+    let repeat = n_items / 3 * 2 >= model.n_classes as u64 || model.n_classes <= FEW_CLASSES;
+    repeat && model.n_classes + model.n_bins <= settings.columns_rows_max
+}
+
+const FEW_CLASSES: usize = 24;
 
 /// A guide by dual prices.
 pub(crate) fn guide<'a>(model: &'a Model, duals: &'a Duals, cost: &'a [f64]) -> Guide<'a> {
@@ -97,7 +131,7 @@ fn plain_first_fit(guide: Guide<'_>, steps: &mut Steps) -> Option<Plan> {
     let mut counts = guide.model.count.clone();
     let mut taken = vec![false; guide.model.n_bins];
     let mut nodes = Greedy::new(guide).fill_bins(&mut counts, &mut taken, steps);
-    let mut share = steps.share(20_000_000);
+    let mut share = steps.share(30_000_000);
     let bought = first_fit(&guide, &mut counts, &mut share);
     steps.back(share);
     nodes.extend(bought?);

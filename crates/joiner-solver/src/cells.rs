@@ -61,11 +61,11 @@ pub(crate) type CellCaps = BTreeMap<(u32, u16, Limits), u32>;
 
 /// Counters of one rule.
 #[derive(Clone, Debug, Default)]
-struct Tally {
-    counts: BTreeMap<Name, u32>,
-    owners: BTreeMap<Name, u32>,
-    seed: Option<Name>,
-    bound: bool,
+pub(crate) struct Tally {
+    pub(crate) counts: BTreeMap<Name, u32>,
+    pub(crate) owners: BTreeMap<Name, u32>,
+    pub(crate) seed: Option<Name>,
+    pub(crate) bound: bool,
 }
 
 /// Most cells that are looked at for one class.
@@ -128,29 +128,30 @@ pub(crate) fn admit(
     }
 }
 
-struct Desk<'a, 'p> {
-    ground: &'a Ground<'p>,
-    choices: &'a Choices,
-    classes: &'a Classes,
-    hints: &'a Hints,
-    tallies: Vec<Tally>,
-    prices: BTreeMap<(Vec<u32>, Vec<u64>, Limits), Option<u64>>,
-    known_values: BTreeMap<(Vec<u32>, Name), Vec<Name>>,
-    parts: Vec<Part>,
-    refused: Vec<(u32, u32)>,
+/// Where items are admitted to domains.
+pub(crate) struct Desk<'a, 'p> {
+    pub(crate) ground: &'a Ground<'p>,
+    pub(crate) choices: &'a Choices,
+    pub(crate) classes: &'a Classes,
+    pub(crate) hints: &'a Hints,
+    pub(crate) tallies: Vec<Tally>,
+    pub(crate) prices: BTreeMap<(Vec<u32>, Vec<u64>, Limits), Option<u64>>,
+    pub(crate) known_values: BTreeMap<(Vec<u32>, Name), Vec<Name>>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) refused: Vec<(u32, u32)>,
 }
 
 impl Desk<'_, '_> {
-    fn class(&self, c: u32) -> &Class {
+    pub(crate) fn class(&self, c: u32) -> &Class {
         &self.classes.all[c as usize]
     }
 
-    fn rule(&self, r: u32) -> &Rule {
+    pub(crate) fn rule(&self, r: u32) -> &Rule {
         &self.classes.book.rules[r as usize]
     }
 
     /// Rules over domains (not nodes) that members of the item own, with the owner.
-    fn owned(&self, item: &Item) -> Vec<(u32, u32)> {
+    pub(crate) fn owned(&self, item: &Item) -> Vec<(u32, u32)> {
         let mut all: Vec<(u32, u32)> = item
             .members
             .iter()
@@ -235,7 +236,7 @@ impl Desk<'_, '_> {
     }
 
     /// The values of `key` that the item could meet somewhere.
-    fn values(&mut self, item: &Item, key: &Name) -> Vec<Name> {
+    pub(crate) fn values(&mut self, item: &Item, key: &Name) -> Vec<Name> {
         let choice_numbers: Vec<u32> = item
             .members
             .iter()
@@ -273,7 +274,7 @@ impl Desk<'_, '_> {
         values
     }
 
-    fn choice(&self, c: u32) -> &crate::select::Choice {
+    pub(crate) fn choice(&self, c: u32) -> &crate::select::Choice {
         &self.choices.all[self.class(c).choice as usize]
     }
 
@@ -439,88 +440,8 @@ impl Desk<'_, '_> {
         cells
     }
 
-    /// What an item costs in a cell, and how many can be there at most.
-    fn offer(&mut self, item: &Item, limits: &Limits) -> Option<(u64, u32)> {
-        if let Some(price) = self.price_cached(item, limits) {
-            return Some((price, u32::MAX));
-        }
-        let n = self.n_on_hosts(item, limits);
-        (n > 0).then_some((0, n))
-    }
-
-    fn price_cached(&mut self, item: &Item, limits: &Limits) -> Option<u64> {
-        let choice_numbers = item
-            .members
-            .iter()
-            .map(|(c, _)| self.class(*c).choice)
-            .collect();
-        let key = (choice_numbers, need_of(self.classes, item), limits.clone());
-        if let Some(price) = self.prices.get(&key) {
-            return *price;
-        }
-        let price = self.price_of_new(item, limits);
-        self.prices.insert(key, price);
-        price
-    }
-
-    /// The share of a node's price that an item takes on the best kind, or zero on nodes there are.
-    fn price_of(&self, item: &Item, limits: &Limits) -> Option<u64> {
-        self.price_of_new(item, limits)
-            .or_else(|| (self.n_on_hosts(item, limits) > 0).then_some(0))
-    }
-
-    fn price_of_new(&self, item: &Item, limits: &Limits) -> Option<u64> {
-        let need = need_of(self.classes, item);
-        let sels: Vec<Vec<Sel>> = item
-            .members
-            .iter()
-            .map(|(c, _)| {
-                let mut sels = self.choice(*c).alternatives.clone();
-                for sel in &mut sels {
-                    limits
-                        .iter()
-                        .for_each(|(key, values)| sel.limit(self.ground, key, values));
-                }
-                sels
-            })
-            .collect();
-        self.ground
-            .kinds
-            .iter()
-            .filter(|k| sels.iter().all(|s| s.iter().any(|sel| sel.has(k))))
-            .filter_map(|k| share(k.price, &need, self.ground.room_of(k)))
-            .min()
-    }
-
-    /// How many items fit on existing nodes within the limits.
-    fn n_on_hosts(&self, item: &Item, limits: &Limits) -> u32 {
-        let need = need_of(self.classes, item);
-        let mut total: u64 = 0;
-        for (n, host) in self.ground.hosts.iter().enumerate() {
-            let labels = &self.ground.problem.nodes[n].labels;
-            let allowed = item
-                .members
-                .iter()
-                .all(|(c, _)| self.choice(*c).hosts.contains(n))
-                && limits.iter().all(|(key, values)| {
-                    labels
-                        .get(key)
-                        .is_some_and(|v| values.binary_search(v).is_ok())
-                });
-            if allowed {
-                let fit = need
-                    .iter()
-                    .zip(&host.room)
-                    .filter(|(q, _)| **q > 0)
-                    .map(|(q, r)| r / q);
-                total = total.saturating_add(fit.min().unwrap_or(u64::MAX));
-            }
-        }
-        u32::try_from(total).unwrap_or(u32::MAX)
-    }
-
     /// True when every rule allows one more item in this cell.
-    fn allows(&self, item: &Item, owned: &[(u32, u32)], limits: &Limits) -> bool {
+    pub(crate) fn allows(&self, item: &Item, owned: &[(u32, u32)], limits: &Limits) -> bool {
         let owned_fine = owned.iter().all(|(r, c)| {
             let (rule, tally) = (self.rule(*r), &self.tallies[*r as usize]);
             let Some(value) = only(limits, &rule.key) else {
@@ -556,7 +477,7 @@ impl Desk<'_, '_> {
     }
 
     /// Counts an item in a cell.
-    fn tally(&mut self, item: &Item, limits: &Limits) {
+    pub(crate) fn tally(&mut self, item: &Item, limits: &Limits) {
         for (c, n) in &item.members {
             let class = &self.classes.all[*c as usize];
             for r in &class.counted {
@@ -618,124 +539,6 @@ struct Cell {
     most: u32,
 }
 
-/// Affinity: opening a domain for a group, and pinning a pod that others want to follow.
-impl Desk<'_, '_> {
-    /// Chooses the domain for groups that are drawn to themselves and have none yet: where most of
-    /// their pods can be, then where they are cheapest.
-    fn seed(&mut self, item: &Item, owned: &[(u32, u32)]) {
-        for (r, c) in owned {
-            let tally = &self.tallies[*r as usize];
-            let open = self.rule(*r).demand == Demand::Affinity
-                && self.class(*c).is_counted(*r)
-                && tally.seed.is_none()
-                && !tally.bound
-                && tally.counts.is_empty();
-            if !open {
-                continue;
-            }
-            let key = self.rule(*r).key.clone();
-            let group: Vec<u32> = (0u32..)
-                .zip(&self.classes.all)
-                .filter(|(_, k)| k.owned.contains(r) && k.is_counted(*r))
-                .map(|(k, _)| k)
-                .collect();
-            let mut best: Option<(std::cmp::Reverse<u64>, bool, u128, Name)> = None;
-            for value in self.values(item, &key) {
-                let (mut n_placed, mut price) = (0u64, 0u128);
-                for k in &group {
-                    let one = Item {
-                        members: vec![(*k, 1)],
-                        only_hosts: None,
-                    };
-                    let limits = vec![(key.clone(), vec![value.clone()])];
-                    let others = self.owned(&one);
-                    let fine = others.iter().all(|(o, _)| {
-                        self.rule(*o).key != key
-                            || self.rule(*o).demand == Demand::Affinity
-                            || self.allows(&one, &[(*o, *k)], &limits)
-                    });
-                    let Some((share, _)) = self.offer(&one, &limits).filter(|_| fine) else {
-                        continue;
-                    };
-                    let n = u64::from(self.class(*k).count());
-                    n_placed += n;
-                    price += u128::from(share) * u128::from(n);
-                }
-                let elsewhere = self.hints.home.as_ref().is_some_and(|home| *home != value);
-                let this = (std::cmp::Reverse(n_placed), elsewhere, price, value);
-                if best.as_ref().is_none_or(|b| this < *b) {
-                    best = Some(this);
-                }
-            }
-            self.tallies[*r as usize].seed = best.map(|(_, _, _, value)| value);
-        }
-    }
-
-    /// Rules of the item that need a pod pinned to this cell first.
-    fn anchors(&self, item: &Item, owned: &[(u32, u32)], limits: &Limits) -> Vec<(u32, Limits)> {
-        let _ = item;
-        owned
-            .iter()
-            .filter(|(r, c)| {
-                let (rule, tally) = (self.rule(*r), &self.tallies[*r as usize]);
-                let Some(value) = only(limits, &rule.key) else {
-                    return false;
-                };
-                rule.demand == Demand::Affinity
-                    && !tally.counts.contains_key(value)
-                    && !(tally.seed.as_ref() == Some(value) && self.class(*c).is_counted(*r))
-            })
-            .map(|(r, _)| {
-                let key = &self.rule(*r).key;
-                let kept = limits.iter().filter(|(k, _)| k == key).cloned().collect();
-                (*r, kept)
-            })
-            .collect()
-    }
-
-    /// A part with free items that rule `r` counts and that could be pinned within `limits`.
-    fn anchor_source(&self, r: u32, limits: &Limits) -> Option<usize> {
-        let key = &self.rule(r).key;
-        let value = only(limits, key)?;
-        self.parts.iter().position(|part| {
-            part.count > 0
-                && only(&part.limits, key).is_none()
-                && part
-                    .item
-                    .members
-                    .iter()
-                    .any(|(c, _)| self.class(*c).is_counted(r))
-                && part
-                    .limits
-                    .iter()
-                    .all(|(k, values)| k != key || values.contains(value))
-                && {
-                    let mut pinned = part.limits.clone();
-                    narrow(&mut pinned, key, vec![value.clone()]);
-                    self.price_of(&part.item, &pinned).is_some()
-                }
-        })
-    }
-
-    /// Pins one free item that rule `r` counts.
-    fn anchor(&mut self, r: u32, limits: &Limits) {
-        let Some(p) = self.anchor_source(r, limits) else {
-            return;
-        };
-        let key = self.rule(r).key.clone();
-        let Some(value) = only(limits, &key).cloned() else {
-            return;
-        };
-        let part = &mut self.parts[p];
-        part.count -= 1;
-        let mut pinned = part.clone();
-        pinned.count = 1;
-        narrow(&mut pinned.limits, &key, vec![value]);
-        self.tally(&pinned.item.clone(), &pinned.limits.clone());
-        self.parts.push(pinned);
-    }
-}
-
 /// What an item needs in all.
 pub(crate) fn need_of(classes: &Classes, item: &Item) -> Vec<u64> {
     let n_dims = classes.all.first().map_or(0, |c| c.need.len());
@@ -748,20 +551,6 @@ pub(crate) fn need_of(classes: &Classes, item: &Item) -> Vec<u64> {
     need
 }
 
-/// The part of `price` that `need` takes of `room` in its scarcest dimension; `None` if too large.
-fn share(price: u64, need: &[u64], room: &[u64]) -> Option<u64> {
-    let mut worst = 0u128;
-    for (q, r) in need.iter().zip(room) {
-        if q > r {
-            return None;
-        }
-        if *q > 0 {
-            worst = worst.max(u128::from(price) * u128::from(*q) / u128::from(*r));
-        }
-    }
-    Some(u64::try_from(worst).unwrap_or(u64::MAX))
-}
-
 /// The one value that `limits` leave for `key`.
 pub(crate) fn only<'l>(limits: &'l Limits, key: &Name) -> Option<&'l Name> {
     let (_, values) = limits.iter().find(|(k, _)| k == key)?;
@@ -769,7 +558,7 @@ pub(crate) fn only<'l>(limits: &'l Limits, key: &Name) -> Option<&'l Name> {
 }
 
 /// Confines `key` to `values` on top of what is there.
-fn narrow(limits: &mut Limits, key: &Name, values: Vec<Name>) {
+pub(crate) fn narrow(limits: &mut Limits, key: &Name, values: Vec<Name>) {
     match limits.iter_mut().find(|(k, _)| k == key) {
         Some((_, present)) => present.retain(|v| values.contains(v)),
         None => {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use joiner_model::{NanoDollars, PodIx};
 use joiner_pack as pack;
 
-use crate::cells::{Item, Part};
+use crate::cells::{Item, Limits, Part};
 use crate::classes::{Classes, Demand};
 use crate::ground::Ground;
 use crate::rows::{RowMaker, Todo};
@@ -17,7 +17,12 @@ use crate::select::Choices;
 use crate::wish;
 
 /// A price that no legal placement of `placed` can undercut.
-pub(crate) fn bound(ground: &Ground<'_>, choices: &mut Choices, placed: &[PodIx]) -> NanoDollars {
+pub(crate) fn bound(
+    ground: &Ground<'_>,
+    choices: &mut Choices,
+    placed: &[PodIx],
+    values: &Values,
+) -> NanoDollars {
     let problem = ground.problem;
     let mut groups: BTreeMap<(u32, u16), Vec<PodIx>> = BTreeMap::new();
     for pod in placed {
@@ -44,7 +49,33 @@ pub(crate) fn bound(ground: &Ground<'_>, choices: &mut Choices, placed: &[PodIx]
         .map(|(part, x)| Todo { part, count: x.count, stage: 0 })
         .collect();
     let rows = maker.rows(&todo, &|_, _| false, &[]);
-    NanoDollars::new(pack::bound(&rows.problem, None, &pack::Settings::default()))
+    // Values of the packing help only if it was about the same rows.
+    let hints: Option<Vec<f64>> = rows
+        .sources
+        .iter()
+        .map(|source| values.of(&classes, &parts[source.first()?.part as usize]))
+        .collect();
+    let hints = hints.filter(|_| values.within.len() == parts.len());
+    NanoDollars::new(pack::bound(&rows.problem, hints.as_deref(), &pack::Settings::default()))
+}
+
+/// What a pod of a shape, kept within limits, is worth at the margin of a packing.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    within: BTreeMap<(u32, Limits), f64>,
+}
+
+impl Values {
+    /// Notes a value.
+    pub(crate) fn note(&mut self, shape: u32, limits: Limits, value: f64) {
+        self.within.insert((shape, limits), value);
+    }
+
+    fn of(&self, classes: &Classes, part: &Part) -> Option<f64> {
+        let (c, _) = part.item.members.first()?;
+        let shape = classes.all[*c as usize].shape;
+        self.within.get(&(shape, part.limits.clone())).copied()
+    }
 }
 
 /// The pods of a class: so many are forced into each domain, the rest are free.

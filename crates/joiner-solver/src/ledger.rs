@@ -21,6 +21,8 @@ pub(crate) struct Ledger {
     pub(crate) on_hosts: Vec<(u32, u32, u32)>,
     /// Items that found no room: part and count.
     pub(crate) shut_out: Vec<(u32, u32)>,
+    /// What an item of each part is worth at the margin, in nano-dollars: a hint for the bound.
+    pub(crate) values: BTreeMap<u32, f64>,
     /// What found room, with the pools that were open to it.
     placed: Vec<Todo>,
     n_rounds: usize,
@@ -125,6 +127,9 @@ impl Ledger {
         let packing = pack::pack(&rows.problem, &pack::Settings::default());
         let mut left = rows.hopeless;
         let mut sources = rows.sources;
+        for (source, value) in sources.iter().zip(&packing.values) {
+            self.values.extend(source.iter().map(|todo| (todo.part, *value)));
+        }
         let n_hosts = rows.problem.bins.len() - self.opened.len();
         let mut bought = Vec::new();
         for node in &packing.nodes {

@@ -15,16 +15,21 @@
 //!
 //! Everything is a pure function of its arguments; work is bounded by steps, ties go by index.
 
+mod budgets;
 mod bundles;
 mod cells;
 mod classes;
 mod finish;
 mod floor;
 mod ground;
+mod layout;
 mod ledger;
+mod marks;
+mod prices;
 mod refuse;
 mod rounds;
 mod rows;
+mod seeds;
 mod select;
 mod wish;
 mod write;

@@ -49,7 +49,7 @@ pub fn solve(problem: &Problem) -> Plan {
 }
 
 /// With more pods than this only one home is tried for groups that are drawn together.
-const HOMES_PODS_MAX: usize = 1000;
+const HOMES_PODS_MAX: usize = 300;
 
 /// Pods to place by shape and level; wishes that no node at all can meet are given up at once.
 fn first_groups(ground: &Ground<'_>, choices: &mut Choices) -> BTreeMap<(u32, u16), Vec<PodIx>> {

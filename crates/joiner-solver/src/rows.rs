@@ -8,12 +8,14 @@
 use std::collections::BTreeMap;
 
 use fixedbitset::FixedBitSet;
-use joiner_model::{HostPort, Name, ResourceName};
+use joiner_model::{HostPort, Name};
 use joiner_pack as pack;
 
+use crate::budgets::{Budget, budgets, spends};
 use crate::cells::{Limits, Part, need_of};
 use crate::classes::{Class, Classes, Demand};
 use crate::ground::{Ground, Interner};
+use crate::marks::Marks;
 use crate::select::{Choices, Sel};
 
 /// A node that an earlier round bought.
@@ -64,42 +66,8 @@ pub(crate) struct RowMaker<'a, 'p> {
     spends: Vec<Vec<(u32, u64)>>,
 }
 
-/// One limit of a pool, or one reservation.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Budget {
-    /// A pool's limit on a resource.
-    Limit {
-        /// Index of the pool.
-        pool: usize,
-        /// The resource.
-        resource: ResourceName,
-        /// What is left of the limit before this plan.
-        left: u64,
-    },
-    /// Reserved instances.
-    Reservation {
-        /// The reservation.
-        id: Name,
-        /// How many are left.
-        left: u64,
-    },
-}
-
 /// Everything that decides which kinds an item may use, apart from its size.
 type GroupKey = (Vec<u32>, Limits, Vec<HostPort>);
-
-/// Caps and tokens of classes and hosts.
-struct Marks {
-    caps: Vec<u32>,
-    class_caps: Vec<Vec<u32>>,
-    /// Caps of a class that are so far from binding that rows need not be told apart by them.
-    class_slack: Vec<Vec<u32>>,
-    class_emits: Vec<Vec<u32>>,
-    class_repels: Vec<Vec<u32>>,
-    host_caps: Vec<Vec<(u32, u32)>>,
-    host_emits: Vec<Vec<u32>>,
-    host_repels: Vec<Vec<u32>>,
-}
 
 impl<'a, 'p> RowMaker<'a, 'p> {
     /// Prepares caps, tokens and budgets.
@@ -562,11 +530,6 @@ impl<'a, 'p> RowMaker<'a, 'p> {
 /// New nodes have no volume limit that we could know.
 const VOLUMES_UNLIMITED: u64 = 1 << 40;
 
-/// A cap is slack when its members could be spread so many times over the nodes that must be.
-const SLACK_FACTOR: u64 = 4;
-/// With fewer nodes than this nothing is slack.
-const SLACK_NODES_MIN: u64 = 64;
-
 /// What makes two items the same to the packer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RowKey {
@@ -577,245 +540,4 @@ struct RowKey {
     emits: Vec<u32>,
     repels: Vec<u32>,
     priority: i32,
-}
-
-/// Limits of pools, less what their nodes use, and reservations.
-fn budgets(ground: &Ground<'_>) -> Vec<Budget> {
-    let mut all = Vec::new();
-    let nodes = ResourceName::parse("nodes");
-    for (p, pool) in ground.problem.pools.iter().enumerate() {
-        let Some(limits) = &pool.limits else { continue };
-        for (resource, limit) in limits.iter() {
-            let used: u64 = ground
-                .problem
-                .nodes
-                .iter()
-                .filter(|n| n.pool.as_ref() == Some(&pool.name))
-                .map(|n| {
-                    if *resource == nodes {
-                        1
-                    } else {
-                        n.capacity.get(resource)
-                    }
-                })
-                .sum();
-            let left = limit.saturating_sub(used);
-            all.push(Budget::Limit {
-                pool: p,
-                resource: resource.clone(),
-                left,
-            });
-        }
-    }
-    let mut reservations: BTreeMap<Name, u64> = BTreeMap::new();
-    for offering in ground.problem.types.iter().flat_map(|t| &t.offerings) {
-        if let Some((id, left)) = &offering.reservation {
-            let known = reservations.entry(id.clone()).or_insert(u64::from(*left));
-            *known = (*known).min(u64::from(*left));
-        }
-    }
-    all.extend(
-        reservations
-            .into_iter()
-            .map(|(id, left)| Budget::Reservation { id, left }),
-    );
-    all
-}
-
-/// What a node of each kind takes of the budgets.
-fn spends(ground: &Ground<'_>, budgets: &[Budget]) -> Vec<Vec<(u32, u64)>> {
-    if budgets.is_empty() {
-        return vec![Vec::new(); ground.kinds.len()];
-    }
-    let nodes = ResourceName::parse("nodes");
-    ground
-        .kinds
-        .iter()
-        .map(|kind| {
-            let ty = &ground.problem.types[kind.ty as usize];
-            let offering = &ty.offerings[kind.offering as usize];
-            let amount = |budget: &Budget| match budget {
-                Budget::Limit { pool, resource, .. } if *pool == ground.pool_of(kind) => {
-                    if *resource == nodes {
-                        1
-                    } else {
-                        ty.capacity.get(resource)
-                    }
-                }
-                Budget::Reservation { id, .. } => u64::from(
-                    offering
-                        .reservation
-                        .as_ref()
-                        .is_some_and(|(own, _)| own == id),
-                ),
-                Budget::Limit { .. } => 0,
-            };
-            (0u32..)
-                .zip(budgets)
-                .map(|(b, x)| (b, amount(x)))
-                .filter(|(_, n)| *n > 0)
-                .collect()
-        })
-        .collect()
-}
-
-impl Marks {
-    fn new(ground: &Ground<'_>, classes: &Classes) -> Self {
-        let n = classes.all.len();
-        let hosts = ground.hosts.len();
-        let mut marks = Self {
-            caps: Vec::new(),
-            class_caps: vec![Vec::new(); n],
-            class_slack: vec![Vec::new(); n],
-            class_emits: vec![Vec::new(); n],
-            class_repels: vec![Vec::new(); n],
-            host_caps: vec![Vec::new(); hosts],
-            host_emits: vec![Vec::new(); hosts],
-            host_repels: vec![Vec::new(); hosts],
-        };
-        let mut n_tokens = 0;
-        marks.add_rules(classes, &mut n_tokens);
-        marks.add_ports(ground, classes, &mut n_tokens);
-        marks.find_slack(classes);
-        marks
-    }
-
-    /// Finds caps that cannot bind: some other cap forces so many nodes that the members of this
-    /// one would have to crowd on a small part of them.
-    fn find_slack(&mut self, classes: &Classes) {
-        let mut members = vec![0u64; self.caps.len()];
-        for (class, caps) in classes.all.iter().zip(&self.class_caps) {
-            caps.iter().for_each(|g| members[*g as usize] += u64::from(class.count()));
-        }
-        let n_nodes = members.iter().zip(&self.caps).map(|(n, cap)| n / u64::from((*cap).max(1)));
-        let n_nodes = n_nodes.max().unwrap_or(0);
-        let taken: std::collections::BTreeSet<u32> =
-            self.host_caps.iter().flatten().map(|(g, _)| *g).collect();
-        for caps in self.class_caps.iter_mut().zip(&mut self.class_slack) {
-            let (caps, slack) = caps;
-            caps.retain(|g| {
-                let room = n_nodes * u64::from(self.caps[*g as usize]);
-                let is_slack = n_nodes >= SLACK_NODES_MIN
-                    && members[*g as usize] * SLACK_FACTOR <= room
-                    && !taken.contains(g);
-                if is_slack {
-                    slack.push(*g);
-                }
-                !is_slack
-            });
-        }
-    }
-
-    fn new_cap(&mut self, most: u32) -> u32 {
-        self.caps.push(most);
-        u32::try_from(self.caps.len() - 1).unwrap_or(u32::MAX)
-    }
-
-    /// Spread and anti-affinity between nodes.
-    fn add_rules(&mut self, classes: &Classes, n_tokens: &mut u32) {
-        let mut owners: Vec<Vec<u32>> = vec![Vec::new(); classes.book.rules.len()];
-        let mut counted: Vec<Vec<u32>> = vec![Vec::new(); classes.book.rules.len()];
-        for (c, class) in (0u32..).zip(&classes.all) {
-            class.owned.iter().for_each(|r| owners[*r as usize].push(c));
-            class
-                .counted
-                .iter()
-                .for_each(|r| counted[*r as usize].push(c));
-        }
-        for (r, rule) in classes.book.rules.iter().enumerate() {
-            if !rule.is_host() {
-                continue;
-            }
-            let bound = &classes.book.bound[r];
-            match rule.demand {
-                Demand::Affinity => {}
-                Demand::Spread { max_skew, .. } => {
-                    let mine = owners[r].iter().filter(|c| counted[r].contains(c));
-                    let cap = self.new_cap(max_skew);
-                    mine.for_each(|c| self.class_caps[*c as usize].push(cap));
-                    for (host, n) in &bound.on_host {
-                        self.host_caps[*host as usize].push((cap, *n));
-                    }
-                }
-                Demand::Anti { both: true } if owners[r] == counted[r] => {
-                    let cap = self.new_cap(1);
-                    owners[r]
-                        .iter()
-                        .for_each(|c| self.class_caps[*c as usize].push(cap));
-                    let taken = bound.on_host.keys().chain(bound.owner_hosts.keys());
-                    let taken: std::collections::BTreeSet<&u32> = taken.collect();
-                    taken
-                        .into_iter()
-                        .for_each(|h| self.host_caps[*h as usize].push((cap, 1)));
-                }
-                Demand::Anti { .. } => {
-                    let token = *n_tokens;
-                    *n_tokens += 1;
-                    owners[r]
-                        .iter()
-                        .for_each(|c| self.class_repels[*c as usize].push(token));
-                    counted[r]
-                        .iter()
-                        .for_each(|c| self.class_emits[*c as usize].push(token));
-                    bound
-                        .on_host
-                        .keys()
-                        .for_each(|h| self.host_emits[*h as usize].push(token));
-                    bound
-                        .owner_hosts
-                        .keys()
-                        .for_each(|h| self.host_repels[*h as usize].push(token));
-                }
-            }
-        }
-    }
-
-    /// Ports on the node's address: one holder each, addresses told apart.
-    fn add_ports(&mut self, ground: &Ground<'_>, classes: &Classes, n_tokens: &mut u32) {
-        let shape = |c: &Class| &ground.problem.shapes[c.shape as usize].ports;
-        let mut all: BTreeMap<(u16, joiner_model::Protocol), Vec<Name>> = BTreeMap::new();
-        for class in &classes.all {
-            for port in shape(class) {
-                all.entry((port.port, port.protocol))
-                    .or_default()
-                    .push(port.ip.clone());
-            }
-        }
-        for ((port, protocol), mut ips) in all {
-            ips.sort();
-            ips.dedup();
-            let any = *n_tokens;
-            *n_tokens += 1 + u32::try_from(ips.len()).unwrap_or(0);
-            let same = |p: &&HostPort| p.port == port && p.protocol == protocol;
-            let tokens = |p: &HostPort| {
-                let wildcard = matches!(p.ip.as_ref(), "0.0.0.0" | "::" | "");
-                let own = ips
-                    .iter()
-                    .position(|ip| *ip == p.ip)
-                    .and_then(|i| u32::try_from(i).ok());
-                let own = own.map(|i| any + 1 + i);
-                let emits: Vec<u32> = own.into_iter().chain([any]).collect();
-                let repels = if wildcard {
-                    vec![any]
-                } else {
-                    own.into_iter().collect()
-                };
-                (emits, repels)
-            };
-            for (c, class) in classes.all.iter().enumerate() {
-                for p in shape(class).iter().filter(same) {
-                    let (emits, repels) = tokens(p);
-                    self.class_emits[c].extend(emits);
-                    self.class_repels[c].extend(repels);
-                }
-            }
-            for (h, host) in ground.hosts.iter().enumerate() {
-                for p in host.ports.iter().filter(same) {
-                    let (emits, repels) = tokens(p);
-                    self.host_emits[h].extend(emits);
-                    self.host_repels[h].extend(repels);
-                }
-            }
-        }
-    }
 }

@@ -58,13 +58,26 @@ impl Attempt {
         name_launches(problem, &mut launches);
         let price: NanoDollars = launches.iter().map(|l| l.price).sum();
         let unplaced = self.unplaced(ground, choices, pods.rest());
-        let bound = floor::bound(ground, choices, &placed).min(price);
+        let bound = floor::bound(ground, choices, &placed, &self.values()).min(price);
         Plan {
             launches,
             placements,
             unplaced,
             cost: Cost { price, bound },
         }
+    }
+
+    /// What single pods are worth at the margin.
+    fn values(&self) -> floor::Values {
+        let mut values = floor::Values::default();
+        for (p, value) in &self.ledger.values {
+            let part = &self.parts[*p as usize];
+            if let [(c, 1)] = part.item.members[..] {
+                let shape = self.classes.all[c as usize].shape;
+                values.note(shape, part.limits.clone(), *value);
+            }
+        }
+        values
     }
 
     /// Pods left over, with reasons; equal pods share them.

@@ -163,7 +163,8 @@ pub(crate) fn feed(source: &Source, sink: &mut dyn Sink) -> Result<(), ReadError
     let text = source.text.strip_prefix('\u{feff}').unwrap_or(&source.text);
     let name = Name::from(source.name.as_str());
     let mut line = 1;
-    for part in yaml::parts(text) {
+    let mut parts = yaml::parts(text).peekable();
+    while let Some(part) = parts.next() {
         let body = part.strip_prefix("---").unwrap_or(part);
         let reader = Reader {
             source: &name,
@@ -175,7 +176,9 @@ pub(crate) fn feed(source: &Source, sink: &mut dyn Sink) -> Result<(), ReadError
             Some(b'{' | b'[') => reader.json(sink)?,
             Some(_) => reader.yaml(sink)?,
         }
-        line += newlines(part);
+        if parts.peek().is_some() {
+            line += newlines(part);
+        }
     }
     Ok(())
 }

@@ -98,6 +98,7 @@ impl Objects {
             }
         }
         let provider_id = status.provider_id.as_deref().filter(|id| !id.is_empty());
+        let node_name = status.node_name.as_deref().filter(|node| !node.is_empty());
         let launched = status.conditions.iter().flatten().any(|condition| {
             text(&condition.kind) == "Launched" && text(&condition.status) == "True"
         });
@@ -110,7 +111,7 @@ impl Objects {
             allocatable,
             launched: launched || provider_id.is_some(),
             provider_id: provider_id.map(|id| names.get(id)),
-            node_name: status.node_name.as_deref().map(|node| names.get(node)),
+            node_name: node_name.map(|node| names.get(node)),
             deleting: meta.deleting(),
             name,
         };
@@ -136,7 +137,8 @@ impl Objects {
         Ok(())
     }
 
-    /// All nodes of the problem: those that exist in input order, then those on their way.
+    /// All nodes of the problem: those that exist in input order, then those on their way. A node
+    /// belongs to the claim with its provider id, or else to the one that names it.
     pub(crate) fn model_nodes(&mut self) -> Vec<Node> {
         let nodes = std::mem::take(&mut self.nodes);
         let claims = std::mem::take(&mut self.claims);
@@ -226,11 +228,12 @@ impl Objects {
 }
 
 fn in_flight(claim: &ClaimRecord) -> Node {
+    let name = claim.node_name.as_ref().unwrap_or(&claim.name);
     let mut labels = claim.labels.clone();
     let hostname = labels.entry(keys::HOSTNAME.into());
-    hostname.or_insert_with(|| claim.name.clone());
+    hostname.or_insert_with(|| name.clone());
     Node {
-        name: claim.name.clone(),
+        name: name.clone(),
         pool: labels.get(keys::NODE_POOL).cloned(),
         labels,
         taints: claim.taints.clone(),

@@ -1,22 +1,18 @@
 //! From objects to a problem.
 
 mod expand;
+mod pods;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use joiner_api::labels::is_restricted;
-use joiner_model::{
-    Daemon, DaemonIx, InstanceType, Labels, Name, NodeIx, Pod, PodShape, Policy, Problem, ShapeIx,
-    TypeIx, keys,
-};
+use joiner_model::{InstanceType, Labels, Name, Policy, Problem, TypeIx, keys};
 
+use self::pods::{Builder, built_in_priority};
 use crate::documents::Source;
-use crate::draft::{Draft, DraftIx, Priority};
+use crate::draft::Priority;
 use crate::error::ReadError;
-use crate::objects::{Objects, PodRecord, Stage};
+use crate::objects::Objects;
 use crate::pools::NodeClassRef;
-use crate::volumes::Mounts;
-use crate::workloads::GATED;
 
 /// The label that every namespace has.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
@@ -66,31 +62,6 @@ pub fn read(
     Objects::read(sources)?.problem(catalog)
 }
 
-/// Shapes of the problem, each kept once.
-#[derive(Default)]
-struct Shapes {
-    known: HashMap<PodShape, ShapeIx>,
-    all: Vec<PodShape>,
-}
-
-impl Shapes {
-    fn intern(&mut self, shape: PodShape) -> ShapeIx {
-        if let Some(ix) = self.known.get(&shape) {
-            return *ix;
-        }
-        let ix = ShapeIx(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
-        self.all.push(shape.clone());
-        self.known.insert(shape, ix);
-        ix
-    }
-}
-
-/// A draft with everything known about it.
-struct Settled {
-    shape: ShapeIx,
-    ignored: Option<Name>,
-}
-
 impl Objects {
     /// The instance type lists this input needs: the classes of its pools, sorted.
     #[must_use]
@@ -114,36 +85,22 @@ impl Objects {
         };
         self.fill_pools(catalog, &mut problem);
         self.apply_overlays(&mut problem);
-        let mut builder = Builder {
-            namespaces: self.all_namespaces(),
-            node_ix: (0u32..)
-                .zip(&problem.nodes)
-                .map(|(ix, node)| (node.name.clone(), NodeIx(ix)))
-                .collect(),
-            objects: &self,
-            settled: HashMap::new(),
-            shapes: Shapes::default(),
-            well_known: &problem.well_known,
-            pods: Vec::new(),
-            strays: BTreeMap::new(),
-        };
+        let namespaces = self.all_namespaces();
+        let mut builder = Builder::new(&self, namespaces, &problem);
         let daemons = builder.daemons();
         let total = missing.iter().map(|m| m.count).sum::<usize>();
         builder.pods.reserve_exact(self.pods.len() + total);
         for pod in &self.pods {
             builder.pod(pod);
         }
-        let taken = self.pods.iter().map(|pod| pod.name.clone()).collect();
-        builder.expand(&missing, &taken);
+        builder.expand(&missing);
         let (pods, shapes, strays) = (builder.pods, builder.shapes.all, builder.strays);
         problem.pods = pods;
         problem.shapes = shapes;
         problem.daemons = daemons;
         let mut warnings = self.all_warnings();
-        warnings.extend(strays.into_iter().map(|(node, count)| match count {
-            1 => format!("1 pod is bound to node {node}, which is not in the input"),
-            _ => format!("{count} pods are bound to node {node}, which is not in the input"),
-        }));
+        warnings.extend(self.absent_classes());
+        warnings.extend(left_out(&strays));
         Ok(Input { problem, warnings })
     }
 
@@ -198,6 +155,29 @@ impl Objects {
         }
     }
 
+    /// Classes that pods name and that are not in the input.
+    fn absent_classes(&self) -> BTreeSet<String> {
+        let mut absent = BTreeSet::new();
+        for draft in self.drafts.iter() {
+            if let Priority::Class(class) = &draft.priority
+                && !self.priorities.contains_key(class)
+                && built_in_priority(class) == 0
+            {
+                absent.insert(format!(
+                    "PriorityClass {class} is not in the input; its pods count as priority 0"
+                ));
+            }
+            if let Some(class) = &draft.runtime_class
+                && !self.runtimes.contains_key(class)
+            {
+                absent.insert(format!(
+                    "RuntimeClass {class} is not in the input; overhead of its pods is not counted"
+                ));
+            }
+        }
+        absent
+    }
+
     /// Every namespace that is known of, with its labels.
     fn all_namespaces(&mut self) -> BTreeMap<Name, Labels> {
         let mut all = self.namespaces.clone();
@@ -212,236 +192,23 @@ impl Objects {
     }
 }
 
-/// Builds the pods of a problem.
-struct Builder<'o> {
-    objects: &'o Objects,
-    namespaces: BTreeMap<Name, Labels>,
-    node_ix: HashMap<Name, NodeIx>,
-    well_known: &'o BTreeSet<Name>,
-    settled: HashMap<DraftIx, Settled>,
-    shapes: Shapes,
-    pods: Vec<Pod>,
-    /// Nodes that pods are bound to but that are not there, and how many pods each has.
-    strays: BTreeMap<Name, usize>,
-}
-
-impl Builder<'_> {
-    /// The shape of a draft, and why its pods are not placed if so.
-    fn settle(&mut self, ix: DraftIx) -> (ShapeIx, Option<Name>) {
-        if let Some(settled) = self.settled.get(&ix) {
-            return (settled.shape, settled.ignored.clone());
-        }
-        let draft = self.objects.drafts.get(ix);
-        let (shape, ignored) = self.resolve(draft);
-        let shape = self.shapes.intern(shape);
-        let settled = Settled {
-            shape,
-            ignored: ignored.clone(),
-        };
-        self.settled.insert(ix, settled);
-        (shape, ignored)
-    }
-
-    /// Fills in what other objects say.
-    fn resolve(&self, draft: &Draft) -> (PodShape, Option<Name>) {
-        let mut shape = draft.shape.clone();
-        let mut ignored = draft.ignored.clone();
-        shape.priority = match &draft.priority {
-            Priority::Given(priority) => *priority,
-            Priority::Class(class) => match self.objects.priorities.get(class) {
-                Some(priority) => *priority,
-                None => built_in_priority(class),
-            },
-            Priority::Unset => self.objects.default_priority.unwrap_or(0),
-        };
-        let runtime = draft.runtime_class.as_ref();
-        if let Some(runtime) = runtime.and_then(|class| self.objects.runtimes.get(class)) {
-            shape.requests.add(&runtime.overhead);
-            shape
-                .node_selector
-                .extend(runtime.node_selector.iter().cloned());
-            shape
-                .tolerations
-                .extend(runtime.tolerations.iter().cloned());
-        }
-        for rule in &draft.namespaces {
-            let selected = self
-                .namespaces
-                .iter()
-                .filter(|(_, labels)| rule.selector.as_ref().is_some_and(|s| s.matches(labels)));
-            if let Some(term) = rule.term(&mut shape) {
-                term.namespaces
-                    .extend(selected.map(|(name, _)| name.clone()));
-                term.namespaces.sort();
-                term.namespaces.dedup();
-            }
-        }
-        let selected = shape
-            .node_selector
-            .iter()
-            .chain(shape.node_terms.iter().flatten());
-        let restricted = selected
-            .map(joiner_model::Requirement::key)
-            .find(|key| is_restricted(key) && !self.well_known.contains(*key));
-        if let Some(key) = restricted {
-            ignored.get_or_insert_with(|| {
-                format!("it selects nodes by label {key:?}, which is restricted").into()
-            });
-        }
-        (shape, ignored)
-    }
-
-    fn daemons(&mut self) -> Vec<Daemon> {
-        let mut newest: HashMap<&str, &PodRecord> = HashMap::new();
-        for pod in &self.objects.pods {
-            let owner = pod
-                .owner
-                .as_ref()
-                .filter(|owner| &*owner.kind == "DaemonSet");
-            let (Some(owner), Stage::Live) = (owner, pod.stage) else {
-                continue;
-            };
-            let known = newest.entry(&owner.name).or_insert(pod);
-            if known.created <= pod.created {
-                *known = pod;
-            }
-        }
-        let mut daemons = Vec::new();
-        for record in &self.objects.daemons {
-            let (mut shape, _) = self.resolve(self.objects.drafts.get(record.draft));
-            if let Some(pod) = newest.get(&*record.name) {
-                let (live, _) = self.resolve(self.objects.drafts.get(pod.draft));
-                shape = PodShape {
-                    node_terms: shape.node_terms,
-                    ..live
-                };
-            }
-            daemons.push(Daemon {
-                name: record.name.clone(),
-                shape,
-            });
-        }
-        daemons
-    }
-
-    fn daemon_of(&self, pod: &PodRecord) -> Option<DaemonIx> {
-        let daemons = &self.objects.daemons;
-        let found = match &pod.owner {
-            Some(owner) if &*owner.kind == "DaemonSet" => {
-                daemons.iter().position(|d| d.name == owner.name)
-            }
-            Some(_) => None,
-            None => {
-                let shape = &self.objects.drafts.get(pod.draft).shape;
-                daemons.iter().position(|daemon| {
-                    let home = &self.objects.drafts.get(daemon.draft).shape.namespace;
-                    let selector = daemon.selector.as_ref();
-                    *home == shape.namespace
-                        && selector
-                            .is_some_and(|s| !s.exprs().is_empty() && s.matches(&shape.labels))
-                })
-            }
-        };
-        found.and_then(|ix| u32::try_from(ix).ok()).map(DaemonIx)
-    }
-
-    fn pod(&mut self, record: &PodRecord) {
-        if matches!(record.stage, Stage::Succeeded | Stage::Failed) {
-            return;
-        }
-        match &record.node {
-            Some(node) => self.bound_pod(record, node),
-            None => self.pending_pod(record),
-        }
-    }
-
-    fn bound_pod(&mut self, record: &PodRecord, node: &Name) {
-        let Some(node_ix) = self.node_ix.get(node).copied() else {
-            *self.strays.entry(node.clone()).or_default() += 1;
-            return;
-        };
-        let (shape, _) = self.settle(record.draft);
-        let claims = self
-            .objects
-            .volumes
-            .held(&mounts(record, &self.shapes.all[shape.0 as usize]));
-        self.pods.push(Pod {
-            name: record.name.clone(),
-            shape,
-            claims: claims.into_boxed_slice(),
-            node: Some(node_ix),
-            daemon: self.daemon_of(record),
-            terminating: record.stage == Stage::Deleting,
-            ignored: None,
-        });
-    }
-
-    fn pending_pod(&mut self, record: &PodRecord) {
-        let owner = record.owner.as_ref().map(|owner| &*owner.kind);
-        let others_place_it = matches!(owner, Some("DaemonSet" | "Node"));
-        if others_place_it || record.stage == Stage::Deleting {
-            return;
-        }
-        let (shape, mut ignored) = self.settle(record.draft);
-        match record.stage {
-            Stage::Gated => ignored = Some(GATED.into()),
-            Stage::Stray => {
-                ignored = Some("it is past Pending, yet has no node".into());
-            }
-            Stage::Live | Stage::Deleting | Stage::Succeeded | Stage::Failed => {}
-        }
-        let pod = Pod {
-            name: record.name.clone(),
-            shape,
-            claims: Box::default(),
-            node: None,
-            daemon: None,
-            terminating: false,
-            ignored,
-        };
-        let pod = if record.volumes.is_empty() {
-            pod
-        } else {
-            let own = self.shapes.all[shape.0 as usize].clone();
-            self.with_volumes(pod, &mounts(record, &own))
-        };
-        self.pods.push(pod);
-    }
-
-    /// The pod with what its volumes ask of a node.
-    fn with_volumes(&mut self, mut pod: Pod, mounts: &Mounts<'_>) -> Pod {
-        match self.objects.volumes.reach(mounts) {
-            Ok(reach) => {
-                pod.claims = reach.claims.into_boxed_slice();
-                if !reach.terms.is_empty() {
-                    let mut shape = self.shapes.all[pod.shape.0 as usize].clone();
-                    shape.volume_terms = reach.terms;
-                    pod.shape = self.shapes.intern(shape);
-                }
-            }
-            Err(why) => {
-                pod.ignored.get_or_insert_with(|| why.into());
-            }
-        }
-        pod
-    }
-}
-
-fn mounts<'m>(record: &'m PodRecord, shape: &'m PodShape) -> Mounts<'m> {
-    Mounts {
-        namespace: &shape.namespace,
-        pod: record.name.split_once('/').map_or("", |(_, name)| name),
-        uses: &record.volumes,
-        own_claims: &[],
-        expanded: false,
-    }
-}
-
-/// Priorities that every cluster has.
-fn built_in_priority(class: &str) -> i32 {
-    match class {
-        "system-node-critical" => 2_000_001_000,
-        "system-cluster-critical" => 2_000_000_000,
-        _ => 0,
-    }
+/// What to say about pods on nodes that are not there, in one line.
+fn left_out(strays: &BTreeMap<Name, usize>) -> Option<String> {
+    let n_pods: usize = strays.values().sum();
+    let shown: Vec<&str> = strays.keys().take(3).map(AsRef::as_ref).collect();
+    let more = strays.len() - shown.len();
+    let others = match more {
+        0 => String::new(),
+        1 => " and 1 other".to_owned(),
+        _ => format!(" and {more} others"),
+    };
+    let pods = match n_pods {
+        0 => return None,
+        1 => "1 pod is".to_owned(),
+        _ => format!("{n_pods} pods are"),
+    };
+    Some(format!(
+        "{pods} left out: bound to nodes that are not in the input ({}{others})",
+        shown.join(", ")
+    ))
 }

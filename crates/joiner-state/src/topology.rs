@@ -24,10 +24,12 @@ pub(crate) fn rules(
             (required, preferred),
             draft,
             names,
-        )?;
+        )
+        .map_err(|e| prefixed(e, "spec.affinity.podAffinity"))?;
         let (required, preferred) = (TermList::AntiAffinity, TermList::PreferredAntiAffinity);
         let anti = affinity.pod_anti_affinity.as_ref();
-        pod_affinity(anti, (required, preferred), draft, names)?;
+        pod_affinity(anti, (required, preferred), draft, names)
+            .map_err(|e| prefixed(e, "spec.affinity.podAntiAffinity"))?;
     }
     let constraints = spec.topology_spread_constraints.as_deref();
     for (ix, constraint) in constraints.unwrap_or_default().iter().enumerate() {
@@ -47,15 +49,24 @@ fn pod_affinity(
     let Some(affinity) = affinity else {
         return Ok(());
     };
-    for term in affinity.required.iter().flatten() {
-        let term = pod_term(term, required, draft, names)?;
+    for (ix, term) in affinity.required.iter().flatten().enumerate() {
+        let term = pod_term(term, required, draft, names).map_err(|e| {
+            prefixed(
+                e,
+                &format!("requiredDuringSchedulingIgnoredDuringExecution[{ix}]"),
+            )
+        })?;
         draft.push_term(required, 0, term);
     }
-    for wish in affinity.preferred.iter().flatten() {
-        if let Some(term) = &wish.pod_affinity_term {
-            let term = pod_term(term, preferred, draft, names)?;
-            draft.push_term(preferred, wish.weight.unwrap_or(1), term);
-        }
+    for (ix, wish) in affinity.preferred.iter().flatten().enumerate() {
+        let Some(term) = &wish.pod_affinity_term else {
+            continue;
+        };
+        let term = pod_term(term, preferred, draft, names).map_err(|e| {
+            let list = "preferredDuringSchedulingIgnoredDuringExecution";
+            prefixed(e, &format!("{list}[{ix}].podAffinityTerm"))
+        })?;
+        draft.push_term(preferred, wish.weight.unwrap_or(1), term);
     }
     Ok(())
 }
@@ -66,8 +77,7 @@ fn pod_term(
     draft: &mut Draft,
     names: &mut Names,
 ) -> Result<PodTerm, ReadError> {
-    let key = topology_key(text(&term.topology_key), names)
-        .map_err(|e| prefixed(e, "spec.affinity, a pod (anti-)affinity term"))?;
+    let key = topology_key(text(&term.topology_key), names)?;
     let mut namespaces: Vec<Name> = term
         .namespaces
         .iter()

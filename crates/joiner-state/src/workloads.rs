@@ -175,14 +175,18 @@ impl Objects {
 
     /// Pods that workloads of the input have yet to make.
     pub(crate) fn missing(&self) -> Result<Vec<Missing>, ReadError> {
-        let present = self.present();
+        let known: HashMap<&Owner, usize> = (0..)
+            .zip(&self.workloads)
+            .map(|(ix, workload)| (&workload.identity, ix))
+            .collect();
+        let present = self.present(&known);
         let mut total = self.pods.len();
         let mut missing = Vec::new();
         for (ix, workload) in self.workloads.iter().enumerate() {
             if workload
                 .owner
                 .as_ref()
-                .is_some_and(|o| self.has_workload(o))
+                .is_some_and(|o| known.contains_key(o))
             {
                 continue;
             }
@@ -211,16 +215,10 @@ impl Objects {
         Ok(missing)
     }
 
-    fn has_workload(&self, owner: &Owner) -> bool {
-        self.workloads.iter().any(|w| w.identity == *owner)
-    }
-
     /// For each workload, how many of its pods are live and how many have succeeded.
-    fn present(&self) -> HashMap<usize, (usize, usize)> {
-        let mut by_identity: HashMap<&Owner, usize> = HashMap::new();
+    fn present(&self, known: &HashMap<&Owner, usize>) -> HashMap<usize, (usize, usize)> {
         let mut by_namespace: HashMap<&str, Vec<usize>> = HashMap::new();
         for (ix, workload) in self.workloads.iter().enumerate() {
-            by_identity.insert(&workload.identity, ix);
             let namespace = &self.drafts.get(workload.draft).shape.namespace;
             by_namespace.entry(namespace).or_default().push(ix);
         }
@@ -228,7 +226,7 @@ impl Objects {
         let mut counts: HashMap<usize, (usize, usize)> = HashMap::new();
         for pod in &self.pods {
             let workload = match &pod.owner {
-                Some(owner) => self.top_workload(owner, &by_identity),
+                Some(owner) => self.top_workload(owner, known),
                 None => *by_draft.entry(pod.draft).or_insert_with(|| {
                     let shape = &self.drafts.get(pod.draft).shape;
                     let near = by_namespace.get(&*shape.namespace);

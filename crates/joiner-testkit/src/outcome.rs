@@ -43,6 +43,7 @@ impl Outcome {
     /// # Panics
     /// When the verifier finds a violation.
     #[must_use]
+    #[track_caller]
     pub fn of(problem: Problem) -> Self {
         let plan = joiner_solver::solve(&problem);
         Self::verified(problem, plan)
@@ -53,6 +54,7 @@ impl Outcome {
     /// # Panics
     /// When the verifier finds a violation.
     #[must_use]
+    #[track_caller]
     pub fn verified(problem: Problem, plan: Plan) -> Self {
         let violations = joiner_verify::check(&problem, &plan);
         let mut seats = BTreeMap::new();
@@ -109,6 +111,7 @@ impl Outcome {
     /// # Panics
     /// When it is not placed.
     #[must_use]
+    #[track_caller]
     pub fn seat(&self, pod: &str) -> &Seat {
         match self.find(pod) {
             Some(seat) => seat,
@@ -121,6 +124,7 @@ impl Outcome {
     /// # Panics
     /// When it is placed, or not in the problem.
     #[must_use]
+    #[track_caller]
     pub fn reasons(&self, pod: &str) -> &str {
         match self.left_over.get(&qualified(pod)) {
             Some(reasons) => reasons,
@@ -150,6 +154,7 @@ impl Outcome {
     /// # Panics
     /// When the pod is not on a new node.
     #[must_use]
+    #[track_caller]
     pub fn open(&self, pod: &str, key: &str) -> BTreeSet<String> {
         let name = qualified(pod);
         let holds = |launch: &&Launch| {
@@ -180,18 +185,21 @@ impl Outcome {
     }
 
     /// The new nodes cost so many dollars an hour.
+    #[track_caller]
     pub fn assert_price(&self, expected: f64) -> &Self {
         let close = (self.price() - expected).abs() < PRICE_TOLERANCE;
         self.demand(close, &format!("the price is not {expected}"))
     }
 
     /// The price is at most so far above the bound.
+    #[track_caller]
     pub fn assert_gap_at_most(&self, most: f64) -> &Self {
         let gap = self.gap();
         self.demand(gap <= most, &format!("the gap {gap:.4} is above {most}"))
     }
 
     /// So many nodes are bought.
+    #[track_caller]
     pub fn assert_new_nodes(&self, expected: usize) -> &Self {
         let found = self.plan.launches.len();
         let message = format!("{found} new nodes instead of {expected}");
@@ -199,62 +207,73 @@ impl Outcome {
     }
 
     /// No pod is left over.
+    #[track_caller]
     pub fn assert_all_placed(&self) -> &Self {
         self.demand(self.left_over.is_empty(), "some pods are left over")
     }
 
     /// A pod is left over, with this text somewhere in the reasons.
+    #[track_caller]
     pub fn assert_left_over(&self, pod: &str, reason: &str) -> &Self {
         let found = self.reasons(pod).contains(reason);
         self.demand(found, &format!("{reason:?} is not why {pod} is left over"))
     }
 
     /// A pod goes to the node of this name.
+    #[track_caller]
     pub fn assert_on(&self, pod: &str, node: &str) -> &Self {
         self.expect(pod, "on node", &self.seat(pod).node, node)
     }
 
     /// A pod goes to a node that is yet to be bought.
+    #[track_caller]
     pub fn assert_on_new_node(&self, pod: &str) -> &Self {
         let new = self.seat(pod).new;
         self.demand(new, &format!("pod {pod} is not on a new node"))
     }
 
     /// A pod goes to a node of this pool.
+    #[track_caller]
     pub fn assert_pool(&self, pod: &str, pool: &str) -> &Self {
         self.expect(pod, "in pool", &self.seat(pod).pool, pool)
     }
 
     /// A pod goes to a node of this instance type.
+    #[track_caller]
     pub fn assert_type(&self, pod: &str, instance_type: &str) -> &Self {
         let found = &self.seat(pod).instance_type;
         self.expect(pod, "on type", found, instance_type)
     }
 
     /// A pod goes to this zone.
+    #[track_caller]
     pub fn assert_zone(&self, pod: &str, zone: &str) -> &Self {
         self.expect(pod, "in zone", &self.seat(pod).zone, zone)
     }
 
     /// A pod goes to a node paid for like this.
+    #[track_caller]
     pub fn assert_capacity_type(&self, pod: &str, capacity_type: &str) -> &Self {
         let found = &self.seat(pod).capacity_type;
         self.expect(pod, "on capacity type", found, capacity_type)
     }
 
     /// Two pods share a node.
+    #[track_caller]
     pub fn assert_together(&self, one: &str, other: &str) -> &Self {
         let same = self.seat(one).node == self.seat(other).node;
         self.demand(same, &format!("{one} and {other} are on two nodes"))
     }
 
     /// Two pods are on different nodes.
+    #[track_caller]
     pub fn assert_apart(&self, one: &str, other: &str) -> &Self {
         let same = self.seat(one).node == self.seat(other).node;
         self.demand(!same, &format!("{one} and {other} share a node"))
     }
 
     /// Pods of an app per domain, such as `"a:2 b:1"`; see [`Outcome::count_by`].
+    #[track_caller]
     pub fn assert_counts(&self, key: &str, app: &str, expected: &str) -> &Self {
         let counts = self.count_by(key, app);
         let found: Vec<String> = counts.iter().map(|(d, n)| format!("{d}:{n}")).collect();
@@ -267,6 +286,7 @@ impl Outcome {
     }
 
     /// The plan in words is this, line by line, leading and trailing spaces aside.
+    #[track_caller]
     pub fn assert_plan(&self, expected: &str) -> &Self {
         let lines = |text: &str| -> Vec<String> {
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -279,11 +299,13 @@ impl Outcome {
         )
     }
 
+    #[track_caller]
     fn expect(&self, pod: &str, what: &str, found: &str, expected: &str) -> &Self {
         let message = format!("{pod} is {what} {found:?}, not {expected:?}");
         self.demand(found == expected, &message)
     }
 
+    #[track_caller]
     fn demand(&self, fact: bool, message: &str) -> &Self {
         assert!(fact, "{message}\n{self}");
         self

@@ -115,6 +115,7 @@ impl World {
     /// # Panics
     /// When the parsers refuse the input.
     #[must_use]
+    #[track_caller]
     pub fn problem(&self) -> Problem {
         match self.read() {
             Ok(input) => input.problem,
@@ -127,6 +128,7 @@ impl World {
     /// # Panics
     /// When the parsers refuse the input, or the verifier refuses the plan.
     #[must_use]
+    #[track_caller]
     pub fn solve(&self) -> Outcome {
         Outcome::of(self.problem())
     }

@@ -140,20 +140,16 @@ fn workloads_and_daemons() {
 #[test]
 fn pods_with_more_to_them() {
     World::standard()
-        .add(pod("init").cpu("1").init_container("3", "1Gi"))
-        .add(
-            pod("side")
-                .cpu("1")
-                .sidecar("2", "1Gi")
-                .label("app", "init"),
-        )
+        .add(pod("init").cpu("1").init_container("6", "1Gi"))
+        .add(pod("side").cpu("1").sidecar("6", "1Gi"))
         .add(pod("port").replicas(2).host_port(9000))
         .add(pod("limit").limit("cpu", "1900m").namespace("other"))
         .add(pod("done").phase("Succeeded"))
         .add(pod("gone").deleting())
         .solve()
-        .assert_type("init", "medium")
-        .assert_type("side", "medium")
+        .assert_type("init", "large")
+        .assert_type("side", "large")
+        .assert_apart("init", "side")
         .assert_apart("port-0", "port-1")
         .assert_on_new_node("other/limit");
 }
@@ -175,7 +171,7 @@ fn offerings_and_policies() {
         .assert_type("web", "kept");
     let few = pool("default").min_values(INSTANCE_TYPE, "Exists", "", 5);
     let world = world.add(few);
-    assert!(world.solve().reasons("web").contains("different values"));
+    world.solve().assert_left_over("web", "pool \"default\"");
     let relaxed = world.min_values(MinValuesPolicy::BestEffort);
     relaxed.solve().assert_all_placed();
     World::standard()
@@ -188,7 +184,8 @@ fn offerings_and_policies() {
 #[test]
 fn wire_objects_and_manifests() {
     let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "data"}, "spec": {"volumeName": "disk"}});
+        "metadata": {"name": "data", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+        "spec": {"volumeName": "disk"}});
     World::standard()
         .add(claim)
         .add(

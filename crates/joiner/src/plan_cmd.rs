@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use joiner_catalog::{ClassSettings, ec2};
+use joiner_catalog::{ClassSettings, ec2, kwok_generic};
 use joiner_model::{MinValuesPolicy, Plan, PreferencePolicy, Problem};
 use joiner_state::{Catalog, Input, Objects, parse_instance_types};
 
@@ -146,19 +146,12 @@ fn read(args: &PlanArgs) -> anyhow::Result<Input> {
     let mut warnings = standard.warnings;
     let mut catalog = Catalog::shared(standard.types);
     for class in objects.node_classes() {
-        match class.reference.kind.as_ref() {
-            "EC2NodeClass" => {
-                let (settings, unknown) = node_class::settings(class)?;
-                warnings.extend(unknown);
-                let types = ec2(&args.region, &settings)?.types;
-                catalog = catalog.with_class(class.reference.clone(), types);
-            }
-            "KWOKNodeClass" => {
-                let types = joiner_catalog::kwok_generic();
-                catalog = catalog.with_class(class.reference.clone(), types);
-            }
-            _ => {}
-        }
+        let types = match class.figures()? {
+            Some(figures) => node_class::ec2_types(class, &figures, &args.region, &mut warnings)?,
+            None if class.reference.kind.as_ref() == "KWOKNodeClass" => kwok_generic(),
+            None => continue,
+        };
+        catalog = catalog.with_class(class.reference.clone(), types);
     }
     let mut input = objects.problem(catalog)?;
     input.warnings.splice(0..0, warnings);

@@ -5,20 +5,25 @@ use std::fmt::Write as _;
 
 use joiner_model::{Name, Pod};
 
-use super::Builder;
+use super::pods::Builder;
 use crate::volumes::Mounts;
 use crate::workloads::Missing;
 
 impl Builder<'_> {
     /// Adds the missing pods, named `namespace/workload-0` and so on past names that are taken.
-    pub(super) fn expand(&mut self, missing: &[Missing], taken: &HashSet<Name>) {
+    pub(super) fn expand(&mut self, missing: &[Missing]) {
+        if missing.is_empty() {
+            return;
+        }
+        let objects = self.objects;
+        let taken: HashSet<&str> = objects.pods.iter().map(|pod| &*pod.name).collect();
         let mut next: HashMap<Name, u32> = HashMap::new();
         let mut name = String::new();
         for missing in missing {
-            let workload = &self.objects.workloads[missing.workload];
+            let workload = &objects.workloads[missing.workload];
             let (shape, ignored) = self.settle(workload.draft);
             let base = &workload.identity.name;
-            let namespace = &self.objects.drafts.get(workload.draft).shape.namespace;
+            let namespace = &objects.drafts.get(workload.draft).shape.namespace;
             let number = next.entry(base.clone()).or_insert(0);
             *number = (*number).max(workload.first_ordinal);
             let volumes = !workload.volumes.is_empty() || !workload.own_claims.is_empty();

@@ -61,6 +61,14 @@ fn messages_name_file_object_field_and_remedy() {
             "in.yaml:1: Pod web: metadata.labels.on: invalid type: boolean `true`, expected text (in YAML, put the value in quotes)",
         ),
         (
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: text\n",
+            "in.yaml:1: Pod web: spec: invalid type: string \"text\", expected an object",
+        ),
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: {}}\n",
+            "in.yaml:1: Pod web: spec.containers: invalid type: map, expected a sequence",
+        ),
+        (
             "apiVersion: v1\nkind: Pod\nspec: {}\n",
             "in.yaml:1: Pod: metadata.name: there is no name",
         ),
@@ -91,6 +99,10 @@ fn messages_name_file_object_field_and_remedy() {
         (
             "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {topologySpreadConstraints: [{topologyKey: z, maxSkew: 0}]}\n",
             "in.yaml:1: Pod default/web: spec.topologySpreadConstraints[0].maxSkew: 0 is not above zero",
+        ),
+        (
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {}}]}}}}}\n",
+            "in.yaml:1: Deployment default/web: spec.template.spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey: there is no topologyKey",
         ),
         (
             "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n---\n\napiVersion: v1\nkind: Pod\nmetadata: {name: web}\n",

@@ -395,7 +395,7 @@ items:
     );
     assert_eq!(
         input.warnings,
-        ["1 pod is bound to node n2, which is not in the input"]
+        ["1 pod is left out: bound to nodes that are not in the input (n2)"]
     );
 }
 
@@ -443,4 +443,25 @@ fn null_is_nothing() {
     );
     let labels = &super::shape(&input.problem, "default/p").labels;
     assert_eq!(labels.get("a").map(|v| &**v), Some(""));
+}
+
+#[test]
+fn absent_classes_are_told_once() {
+    let pod = |name: &str, node: &str| {
+        format!(
+            "---\n{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{priorityClassName: high, runtimeClassName: vm{node}}}}}\n"
+        )
+    };
+    let bound: String = (0..9)
+        .map(|i| pod(&format!("b{i}"), &format!(", nodeName: n{}", i % 5)))
+        .collect();
+    let input = read(&(pod("a", "") + &pod("b", "") + &bound));
+    assert_eq!(
+        input.warnings,
+        [
+            "PriorityClass high is not in the input; its pods count as priority 0",
+            "RuntimeClass vm is not in the input; overhead of its pods is not counted",
+            "9 pods are left out: bound to nodes that are not in the input (n0, n1, n2 and 2 others)"
+        ]
+    );
 }

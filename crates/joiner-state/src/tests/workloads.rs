@@ -199,3 +199,24 @@ spec:
         assert_eq!(pod.daemon.map(|ix| ix.0), Some(0), "{}", pod.name);
     }
 }
+
+#[test]
+fn core_131_134_which_daemons_count() {
+    let daemon = |name: &str, spec: &str| {
+        format!(
+            "---\n{{apiVersion: apps/v1, kind: DaemonSet, metadata: {{name: {name}}}, spec: {{template: {{spec: {spec}}}}}}}\n"
+        )
+    };
+    let input = read(
+        &(daemon("up", "{nodeSelector: {karpenter.sh/registered: 'true'}}")
+            + &daemon("devices", "{resourceClaims: [{name: gpu}]}")),
+    );
+    let names: Vec<&str> = input.problem.daemons.iter().map(|d| &*d.name).collect();
+    assert_eq!(names, ["default/up"]);
+    let selector = &input.problem.daemons[0].shape.node_selector;
+    assert_eq!(selector[0].to_string(), "karpenter.sh/registered In [true]");
+    assert_eq!(
+        input.warnings,
+        ["DaemonSet default/devices claims devices and is not counted"]
+    );
+}

@@ -19,7 +19,11 @@ macro_rules! wire {
     })*) => {$(
         $(#[$doc])*
         #[derive(Debug, Default, serde::Deserialize)]
-        #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+        #[serde(
+            rename_all = "camelCase",
+            bound(deserialize = "'de: 'a"),
+            expecting = "an object"
+        )]
         pub(crate) struct $name<$life> {
             $($(#[$attr])* pub(crate) $field: Option<$type>,)*
         }

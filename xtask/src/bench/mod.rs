@@ -1,0 +1,238 @@
+//! Price and speed on seeded problems, as a table.
+//!
+//! Every problem is written to a folder and measured in a process of its own (`case`), so that one
+//! does not warm up or fatten another; `table` sums up. Figures are of the release profile: a debug
+//! build runs itself again as one.
+
+mod answers;
+mod case;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+use clap::Args;
+use joiner_testkit::{Family, generate};
+
+use crate::say;
+use crate::test::cargo;
+use answers::Answers;
+pub(crate) use case::{CaseArgs, run_case};
+use table::Row;
+
+/// Sizes of every family but `bench`.
+const SIZES: [usize; 2] = [100, 1000];
+/// Sizes of the family `bench`.
+const BENCH_SIZES: [usize; 9] = [1, 50, 100, 500, 1000, 5000, 10_000, 20_000, 50_000];
+const PAGE: &str = "docs/benchmarks.md";
+
+/// Measures price and speed on seeded problems; prints a table.
+#[derive(Args)]
+pub(crate) struct BenchArgs {
+    /// Only these families.
+    #[arg(long = "family", value_name = "FAMILY", value_delimiter = ',')]
+    families: Vec<Family>,
+    /// These numbers of pods, instead of the usual ones.
+    #[arg(long, value_name = "PODS", value_delimiter = ',')]
+    sizes: Vec<usize>,
+    /// So many problems of each family and size, with seeds from 1.
+    #[arg(long, default_value_t = 1)]
+    seeds: u64,
+    /// Solves each problem so often, and takes the best time.
+    #[arg(long, default_value_t = 3)]
+    runs: u32,
+    /// Takes problems from the folders in here, named FAMILY-SEED-SIZE, with objects.json and
+    /// instance-types.json, instead of making them.
+    #[arg(long, value_name = "DIR")]
+    cases: Option<PathBuf>,
+    /// Compares with these answers: columns case, placed, price_per_hour and others.
+    #[arg(long, value_name = "FILE.csv")]
+    answers: Option<PathBuf>,
+    /// One line for each problem, not for each family and size.
+    #[arg(long)]
+    each: bool,
+    /// Also puts the table into its section of docs/benchmarks.md.
+    #[arg(long)]
+    write: bool,
+}
+
+/// A problem in a folder.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Problem {
+    family: Family,
+    size: usize,
+    seed: u64,
+    folder: PathBuf,
+}
+
+impl Problem {
+    /// What the name of a folder says; `None` for a folder that is something else.
+    fn parse(folder: PathBuf) -> Option<Self> {
+        let name = folder.file_name()?.to_str()?;
+        let mut parts = name.splitn(3, '-');
+        Some(Self {
+            family: parts.next()?.parse().ok()?,
+            seed: parts.next()?.parse().ok()?,
+            size: parts.next()?.parse().ok()?,
+            folder,
+        })
+    }
+
+    fn name(&self) -> String {
+        format!("{}-{}-{}", self.family, self.seed, self.size)
+    }
+}
+
+/// Runs the chore.
+pub(crate) fn run(root: &Path, args: &BenchArgs) -> anyhow::Result<()> {
+    if cfg!(debug_assertions) {
+        return again_in_release(root);
+    }
+    let answers = match &args.answers {
+        Some(path) => Some(Answers::read(path)?),
+        None => None,
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    say(&table::header(answers.is_some()))?;
+    for problem in problems(root, args)? {
+        if args.cases.is_none() {
+            make(&problem)?;
+        }
+        let measured = measure(&problem, args.runs)
+            .with_context(|| format!("cannot measure {}", problem.name()))?;
+        let answer = answers.as_ref().and_then(|all| all.get(&problem.name()));
+        let row = Row::new(&problem, &measured, answer);
+        match rows.last_mut() {
+            Some(last) if !args.each && last.same_kind(&row) => last.add(&row),
+            Some(_) | None => {
+                if let Some(done) = rows.last() {
+                    say(&done.render(answers.is_some()))?;
+                }
+                rows.push(row);
+            }
+        }
+    }
+    if let Some(done) = rows.last() {
+        say(&done.render(answers.is_some()))?;
+    }
+    if args.write {
+        write(root, &table::page(&rows, answers.is_some()))?;
+    }
+    let broken: usize = rows.iter().map(|row| row.violations).sum();
+    anyhow::ensure!(broken == 0, "the verifier found {broken} violations");
+    Ok(())
+}
+
+/// The same call, of a build whose figures mean something.
+fn again_in_release(root: &Path) -> anyhow::Result<()> {
+    let mut command = cargo(root);
+    command.args(["run", "--quiet", "--release", "--package", "xtask", "--"]);
+    command.args(std::env::args_os().skip(1));
+    // Paths in the arguments are relative to where the user is.
+    command.current_dir(std::env::current_dir().context("there is no current folder")?);
+    let status = command.status().context("cannot run cargo")?;
+    anyhow::ensure!(status.success(), "bench of the release build: {status}");
+    Ok(())
+}
+
+/// The problems to measure, by family and size.
+fn problems(root: &Path, args: &BenchArgs) -> anyhow::Result<Vec<Problem>> {
+    let wanted = |problem: &Problem| {
+        (args.families.is_empty() || args.families.contains(&problem.family))
+            && (args.sizes.is_empty() || args.sizes.contains(&problem.size))
+    };
+    let mut problems = Vec::new();
+    if let Some(cases) = &args.cases {
+        let context = || format!("cannot read folder {}", cases.display());
+        for entry in std::fs::read_dir(cases).with_context(context)? {
+            problems.extend(Problem::parse(entry.with_context(context)?.path()));
+        }
+        problems.retain(wanted);
+    } else {
+        let folder = root.join("target/bench-cases");
+        for family in Family::ALL {
+            let usual: &[usize] = match family {
+                Family::Bench => &BENCH_SIZES,
+                Family::Generic
+                | Family::Jitter
+                | Family::Selectors
+                | Family::Pools
+                | Family::Spread
+                | Family::Affinity
+                | Family::Existing
+                | Family::Mixed => &SIZES,
+            };
+            let sizes = if args.sizes.is_empty() {
+                usual
+            } else {
+                &args.sizes
+            };
+            let cases = (sizes.iter()).flat_map(|size| (1..=args.seeds).map(|seed| (*size, seed)));
+            problems.extend(cases.map(|(size, seed)| Problem {
+                family,
+                size,
+                seed,
+                folder: folder.join(format!("{family}-{seed}-{size}")),
+            }));
+        }
+        problems
+            .retain(|problem| args.families.is_empty() || args.families.contains(&problem.family));
+    }
+    problems.sort();
+    anyhow::ensure!(!problems.is_empty(), "there is no such problem");
+    Ok(problems)
+}
+
+/// Writes the files of a problem.
+fn make(problem: &Problem) -> anyhow::Result<()> {
+    let case = generate(problem.family, problem.seed, problem.size);
+    let folder = &problem.folder;
+    let context = || format!("cannot write to {}", folder.display());
+    std::fs::create_dir_all(folder).with_context(context)?;
+    for (name, text) in [
+        (case::OBJECTS, &case.objects_json),
+        (case::TYPES, &case.instance_types_json),
+    ] {
+        std::fs::write(folder.join(name), text).with_context(context)?;
+    }
+    Ok(())
+}
+
+/// Figures of a problem, from a process that does nothing else.
+fn measure(problem: &Problem, runs: u32) -> anyhow::Result<case::Measured> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let mut command = Command::new(program);
+    command.arg("bench-case").arg(&problem.folder);
+    command.args(["--runs", &runs.to_string()]);
+    let output = command.output().context("cannot run this program again")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(output.status.success(), "{}", errors.trim());
+    serde_json::from_slice(&output.stdout).context("cannot read the figures")
+}
+
+/// Puts the table into its section of the page.
+fn write(root: &Path, section: &str) -> anyhow::Result<()> {
+    let path = root.join(PAGE);
+    let page = std::fs::read_to_string(&path).unwrap_or_else(|_| "# Benchmarks\n".to_owned());
+    let page = table::with_section(&page, section)?;
+    std::fs::write(&path, page).with_context(|| format!("cannot write {PAGE}"))?;
+    say(&format!("wrote {PAGE}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_name_their_problem() {
+        let problem = Problem::parse("some/where/bench-3-500".into()).unwrap();
+        assert_eq!(
+            (problem.family, problem.seed, problem.size),
+            (Family::Bench, 3, 500)
+        );
+        assert_eq!(problem.name(), "bench-3-500");
+        assert_eq!(Problem::parse("some/where/notes".into()), None);
+        assert_eq!(Problem::parse("some/where/bench-a-500".into()), None);
+    }
+}
