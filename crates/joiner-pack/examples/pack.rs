@@ -13,7 +13,10 @@ use joiner_pack::{Bin, Group, Kind, Place, Problem, Row, Settings, bound, pack};
 mod check;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    println!("{:22} {:>7} {:>10} {:>10} {:>7} ms", "file", "nodes", "price", "bound", "ratio");
+    println!(
+        "{:22} {:>7} {:>10} {:>10} {:>7} ms",
+        "file", "nodes", "price", "bound", "ratio"
+    );
     for path in std::env::args().skip(1) {
         let problem = parse(&std::fs::read_to_string(&path)?)?;
         let settings = Settings::default();
@@ -25,8 +28,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for violation in check::violations(&problem, &packing) {
             println!("{path}: {violation}");
         }
-        let new = packing.nodes.iter().filter(|node| matches!(node.place, Place::Kind(_)));
-        let name = path.rsplit('/').next().unwrap_or(&path).trim_end_matches(".txt");
+        let new = packing
+            .nodes
+            .iter()
+            .filter(|node| matches!(node.place, Place::Kind(_)));
+        let name = path
+            .rsplit('/')
+            .next()
+            .unwrap_or(&path)
+            .trim_end_matches(".txt");
         let (price, low) = (packing.price as f64 / 1e9, low as f64 / 1e9);
         println!(
             "{name:22} {:7} {price:10.4} {low:10.4} {:7.4} {:.1} + {:.1}{}",
@@ -34,7 +44,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             price / low,
             packed.as_secs_f64() * 1e3,
             (all - packed).as_secs_f64() * 1e3,
-            if packing.unplaced.is_empty() { "" } else { " some unplaced" },
+            if packing.unplaced.is_empty() {
+                ""
+            } else {
+                " some unplaced"
+            },
         );
     }
     Ok(())
@@ -55,7 +69,10 @@ fn parse(text: &str) -> Result<Problem, Box<dyn std::error::Error>> {
                 room: numbers[2..].into(),
                 spend: Vec::new(),
             }),
-            "bin" => problem.bins.push(Bin { room: numbers[..].into(), ..Bin::default() }),
+            "bin" => problem.bins.push(Bin {
+                room: numbers[..].into(),
+                ..Bin::default()
+            }),
             "group" => {
                 let (kinds, bins) = numbers[1..].split_at(numbers[0] as usize);
                 problem.groups.push(Group {

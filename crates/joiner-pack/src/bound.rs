@@ -32,28 +32,46 @@ pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings
     if repeats(&model, settings) {
         let hint = values_hint.filter(|hint| hint.len() == problem.rows.len());
         let mut values = match hint {
-            Some(hint) => model.rows.iter().map(|rows| hint[rows[0].0 as usize]).collect(),
+            Some(hint) => model
+                .rows
+                .iter()
+                .map(|rows| hint[rows[0].0 as usize])
+                .collect(),
             None => true_values(&model, &mut steps),
         };
-        repair(&model, &mut values, &mut steps);
+        let mut share = steps.share(REPAIR_STEPS);
+        repair(&model, &mut values, &mut share);
+        steps.back(share);
         let (low, ratio) = certified(&model, &values, None, &mut steps);
         best = low;
         if hint.is_some() && ratio <= 1_003_000 {
             return best;
         }
     }
-    let plain: Vec<f64> = model.price[..model.n_kinds].iter().map(|&p| p as f64).collect();
-    let n_rounds = if model.shared_caps.is_empty() { 10 } else { 24 };
-    let duals = duals(&model, &plain, n_rounds);
+    let plain: Vec<f64> = model.price[..model.n_kinds]
+        .iter()
+        .map(|&p| p as f64)
+        .collect();
+    // Caps need more rounds, where there is time for them.
+    let n_rounds = match model.n_classes * model.n_kinds {
+        _ if model.shared_caps.is_empty() => 10,
+        0..10_000 => 60,
+        10_000..40_000 => 24,
+        _ => 14,
+    };
+    let duals = duals(&model, &plain, n_rounds, true);
     best.max(certified(&model, &duals.values, Some(&duals), &mut steps).0)
 }
 
 /// Values per class from column generation.
 fn true_values(model: &Model, steps: &mut Steps) -> Vec<f64> {
-    let plain: Vec<f64> = model.price[..model.n_kinds].iter().map(|&p| p as f64).collect();
+    let plain: Vec<f64> = model.price[..model.n_kinds]
+        .iter()
+        .map(|&p| p as f64)
+        .collect();
     let mut columns = Columns::new(model, &plain, &model.count, &vec![false; model.n_bins]);
     columns.run(60, steps);
-    columns.settled_values(25, steps)
+    columns.settled_values(40, steps)
 }
 
 /// Lowers values until no filling that is easily found is worth more than its price, at the
@@ -76,13 +94,19 @@ fn repair(model: &Model, values: &mut Vec<f64>, steps: &mut Steps) {
             let outcome = search(&knapsack, fixed.price(kind), &mut nodes);
             steps.spend((BRANCHES_A_REPAIR - nodes) as usize * BRANCH_STEPS);
             let (items, goal): (Vec<(u32, f64)>, f64) = match outcome.best {
-                Some(items) => (items.iter().map(|&(c, n)| (c, f64::from(n))).collect(), price),
+                Some(items) => (
+                    items.iter().map(|&(c, n)| (c, f64::from(n))).collect(),
+                    price,
+                ),
                 // Nothing found and nothing proven: be content with the relaxation.
                 None if outcome.upper > fixed.price(kind)
                     && relaxed.upper > price * RELAXED_IS_FINE =>
                 {
                     let amounts = classes.iter().copied().zip(relaxed.amounts.iter().copied());
-                    (amounts.filter(|a| a.1 > 0.0).collect(), price * RELAXED_IS_FINE)
+                    (
+                        amounts.filter(|a| a.1 > 0.0).collect(),
+                        price * RELAXED_IS_FINE,
+                    )
                 }
                 None => break,
             };
@@ -93,7 +117,10 @@ fn repair(model: &Model, values: &mut Vec<f64>, steps: &mut Steps) {
 
 /// Lowers values so that these items are worth no more than the goal.
 fn lower(model: &Model, values: &mut [f64], mut items: Vec<(u32, f64)>, goal: f64) {
-    let worth: f64 = items.iter().map(|&(class, n)| values[class as usize] * n).sum();
+    let worth: f64 = items
+        .iter()
+        .map(|&(class, n)| values[class as usize] * n)
+        .sum();
     let mut excess = worth - goal;
     items.sort_by(|a, b| {
         let share = |item: &(u32, f64)| item.1 / model.count[item.0 as usize] as f64;
@@ -109,8 +136,10 @@ fn lower(model: &Model, values: &mut [f64], mut items: Vec<(u32, f64)>, goal: f6
 
 const RELAXED_IS_FINE: f64 = 1.002;
 const REPAIRS_A_KIND: usize = 60;
-const BRANCHES_A_REPAIR: u64 = 30_000;
-const BRANCH_STEPS: usize = 100;
+const BRANCHES_A_REPAIR: u64 = 10_000;
+/// Steps that repairs may take in all.
+const REPAIR_STEPS: u64 = 40_000_000;
+const BRANCH_STEPS: usize = 60;
 /// Steps that proofs by branching may take in all.
 const BRANCHING_MAX: u64 = 30_000_000;
 
@@ -138,7 +167,11 @@ fn certified(
     for slot in 0..model.n_slots() {
         let suited = Suited::new(model, slot, &model.count, |class| fixed.value(class) > 0);
         let classes = &suited.classes;
-        let price = if slot < model.n_kinds { fixed.price(slot) } else { 0 };
+        let price = if slot < model.n_kinds {
+            fixed.price(slot)
+        } else {
+            0
+        };
         steps.spend(classes.len() * (model.n_dims + 1));
         let mut ideal = u128::MAX;
         if let Some(duals) = duals {
@@ -204,7 +237,11 @@ fn proven_ratio(
 
 /// The least `ρ` in millionths with `worth <= ρ * price`.
 fn needed_ratio(worth: u128, price: u128) -> u128 {
-    if worth <= price { ONE } else { worth.saturating_mul(ONE).div_ceil(price.max(1)) }
+    if worth <= price {
+        ONE
+    } else {
+        worth.saturating_mul(ONE).div_ceil(price.max(1))
+    }
 }
 
 /// No item is worth more than the cheapest node that can hold it.
@@ -213,7 +250,9 @@ fn clamped(model: &Model, values: &[f64]) -> Vec<f64> {
         .map(|class| {
             let first = (0..model.n_kinds).find(|&kind| model.fits(kind, class));
             // Where only bins can hold it, it cannot raise the price.
-            first.map_or(0.0, |kind| values[class].clamp(0.0, model.price[kind] as f64))
+            first.map_or(0.0, |kind| {
+                values[class].clamp(0.0, model.price[kind] as f64)
+            })
         })
         .collect()
 }
@@ -224,7 +263,11 @@ fn prices(model: &Model, duals: &Duals, slot: usize) -> Vec<f64> {
     let mut prices: Vec<f64> = (0..nd)
         .map(|dim| {
             let room = model.room_f(slot)[dim];
-            if room > 0.0 { duals.price[slot] * duals.weights[slot * nd + dim] / room } else { 0.0 }
+            if room > 0.0 {
+                duals.price[slot] * duals.weights[slot * nd + dim] / room
+            } else {
+                0.0
+            }
         })
         .collect();
     for &cap in &model.shared_caps {

@@ -61,18 +61,31 @@ const WORTH_MAX: u128 = 1 << 62;
 impl<'a> Fixed<'a> {
     /// Values rounded down to fixed point.
     pub(crate) fn new(model: &'a Model, values: &[f64]) -> Self {
-        let dearest = model.price[..model.n_kinds].iter().copied().max().unwrap_or(0).max(1);
+        let dearest = model.price[..model.n_kinds]
+            .iter()
+            .copied()
+            .max()
+            .unwrap_or(0)
+            .max(1);
         let bits = dearest.leading_zeros().saturating_sub(5).min(40);
         let unit = (1_u64 << bits) as f64;
         // A value far above every price is of no use and would only risk an overflow.
         let most = dearest as f64 * 4.0;
-        let values = values.iter().map(|v| (v.clamp(0.0, most) * unit) as u64).collect();
+        let values = values
+            .iter()
+            .map(|v| (v.clamp(0.0, most) * unit) as u64)
+            .collect();
         let nd = model.n_dims;
         let mut shift = vec![0; nd];
         for (ix, &room) in model.room.iter().enumerate() {
             shift[ix % nd] = shift[ix % nd].max(20_u32.saturating_sub(room.leading_zeros()));
         }
-        Self { model, bits, values, shift }
+        Self {
+            model,
+            bits,
+            values,
+            shift,
+        }
     }
 
     /// An amount of money in fixed point, rounded down.
@@ -123,7 +136,11 @@ impl<'a> Fixed<'a> {
             .collect();
         for (at, &cap) in model.shared_caps.iter().enumerate() {
             debug_assert_eq!(rooms.len(), nd + at, "caps follow the dimensions");
-            let used = model.caps_used(slot).iter().find(|u| u.0 == cap).map_or(0, |u| u.1);
+            let used = model
+                .caps_used(slot)
+                .iter()
+                .find(|u| u.0 == cap)
+                .map_or(0, |u| u.1);
             rooms.push(u64::from(model.cap_size[cap as usize].saturating_sub(used)));
         }
         let unit = (1_u64 << self.bits) as f64;
@@ -136,8 +153,11 @@ impl<'a> Fixed<'a> {
                 price as u64
             })
             .collect();
-        let worth: u128 =
-            rooms.iter().zip(&prices).map(|(&r, &p)| u128::from(r) * u128::from(p)).sum();
+        let worth: u128 = rooms
+            .iter()
+            .zip(&prices)
+            .map(|(&r, &p)| u128::from(r) * u128::from(p))
+            .sum();
         (rooms, prices, worth)
     }
 
@@ -149,8 +169,9 @@ impl<'a> Fixed<'a> {
         for &class in classes {
             let class = class as usize;
             let need = model.need(class).iter().zip(&self.shift).zip(&prices);
-            let mut takes: u128 =
-                need.map(|((&n, &s), &p)| u128::from(n >> s) * u128::from(p)).sum();
+            let mut takes: u128 = need
+                .map(|((&n, &s), &p)| u128::from(n >> s) * u128::from(p))
+                .sum();
             for &cap in &model.shared_of[class] {
                 takes += u128::from(prices[model.n_dims + cap as usize]);
             }
@@ -177,7 +198,13 @@ impl<'a> Fixed<'a> {
         let (nd, n_rows) = (model.n_dims, rooms.len());
         let need_of = |class: usize, out: &mut Vec<u64>| {
             let at = out.len();
-            out.extend(model.need(class).iter().zip(&self.shift).map(|(&n, &s)| n >> s));
+            out.extend(
+                model
+                    .need(class)
+                    .iter()
+                    .zip(&self.shift)
+                    .map(|(&n, &s)| n >> s),
+            );
             out.resize(at + n_rows, 0);
             for &cap in &model.shared_of[class] {
                 out[at + nd + cap as usize] = 1;
@@ -196,7 +223,13 @@ impl<'a> Fixed<'a> {
                 // The item fits at least once, so this cannot exceed the room's worth.
                 let takes = need.iter().zip(prices).map(|(n, p)| n * p).sum();
                 let value = self.values[class as usize];
-                let item = Item { class, value, takes, most, second: false };
+                let item = Item {
+                    class,
+                    value,
+                    takes,
+                    most,
+                    second: false,
+                };
                 alike.entry(need).or_default().push(item);
             }
         }
@@ -222,8 +255,19 @@ impl<'a> Fixed<'a> {
             rest[at] = rest[at + 1] + gain * u128::from(item.most);
         }
         let ideal = rest[0] + u128::from(room_worth);
-        let rest = rest.into_iter().map(|r| u64::try_from(r).unwrap_or(u64::MAX)).collect();
-        Knapsack { n_rows, items, needs, rooms, rest, ideal, room_worth }
+        let rest = rest
+            .into_iter()
+            .map(|r| u64::try_from(r).unwrap_or(u64::MAX))
+            .collect();
+        Knapsack {
+            n_rows,
+            items,
+            needs,
+            rooms,
+            rest,
+            ideal,
+            room_worth,
+        }
     }
 }
 
@@ -247,10 +291,16 @@ struct Branch<'a> {
 /// Looks for a filling worth more than `goal`, visiting at most `nodes` nodes.
 pub(crate) fn search(knapsack: &Knapsack, goal: u128, nodes: &mut u64) -> Outcome {
     if knapsack.ideal <= goal {
-        return Outcome { best: None, upper: knapsack.ideal };
+        return Outcome {
+            best: None,
+            upper: knapsack.ideal,
+        };
     }
     if knapsack.ideal >= WORTH_MAX {
-        return Outcome { best: None, upper: knapsack.ideal };
+        return Outcome {
+            best: None,
+            upper: knapsack.ideal,
+        };
     }
     let goal = goal as u64;
     let mut branch = Branch {
@@ -263,8 +313,15 @@ pub(crate) fn search(knapsack: &Knapsack, goal: u128, nodes: &mut u64) -> Outcom
         cut_short: false,
     };
     branch.descend(0, 0, knapsack.room_worth);
-    let upper = if branch.cut_short { knapsack.ideal } else { u128::from(branch.goal) };
-    Outcome { best: branch.best, upper }
+    let upper = if branch.cut_short {
+        knapsack.ideal
+    } else {
+        u128::from(branch.goal)
+    };
+    Outcome {
+        best: branch.best,
+        upper,
+    }
 }
 
 impl Branch<'_> {
@@ -272,15 +329,19 @@ impl Branch<'_> {
     fn descend(&mut self, at: usize, value: u64, slack: u64) -> bool {
         if value > self.goal {
             let chosen = self.chosen.iter().zip(&self.knapsack.items);
-            let mut items: Vec<(u32, u32)> =
-                chosen.filter(|(n, _)| **n > 0).map(|(&n, item)| (item.class, n)).collect();
+            let mut items: Vec<(u32, u32)> = chosen
+                .filter(|(n, _)| **n > 0)
+                .map(|(&n, item)| (item.class, n))
+                .collect();
             items.sort_unstable();
             self.best = Some(items);
             // Go on for a better one, but not for long.
             self.goal = value;
             *self.nodes = (*self.nodes).min(MORE_NODES);
         }
-        let Some((at, most)) = self.first_that_matters(at, value + slack) else { return false };
+        let Some((at, most)) = self.first_that_matters(at, value + slack) else {
+            return false;
+        };
         if *self.nodes == 0 {
             self.cut_short = true;
             return true;
@@ -290,7 +351,9 @@ impl Branch<'_> {
         let rest = self.knapsack.rest[at + 1];
         if item.value < item.takes {
             // Best is to take none, and each one loses more.
-            let spare = (value + slack).saturating_add(rest).saturating_sub(self.goal + 1);
+            let spare = (value + slack)
+                .saturating_add(rest)
+                .saturating_sub(self.goal + 1);
             let most = most.min(spare / (item.takes - item.value));
             if (value + slack).saturating_add(rest) <= self.goal {
                 return false;
@@ -323,7 +386,7 @@ impl Branch<'_> {
             if need > left {
                 return 0;
             }
-            if need > 0 && most.saturating_mul(need) > left {
+            if most.checked_mul(need).is_none_or(|all| all > left) {
                 most = left / need;
             }
         }

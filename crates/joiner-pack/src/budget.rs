@@ -15,7 +15,10 @@ use crate::solve::{best_plan, guide};
 /// Whether the plan stays within every budget.
 pub(crate) fn within(model: &Model, nodes: &[Node]) -> bool {
     let spent = spent(model, nodes);
-    spent.iter().zip(&model.budgets).all(|(spent, &budget)| *spent <= u128::from(budget))
+    spent
+        .iter()
+        .zip(&model.budgets)
+        .all(|(spent, &budget)| *spent <= u128::from(budget))
 }
 
 fn spent(model: &Model, nodes: &[Node]) -> Vec<u128> {
@@ -47,6 +50,16 @@ pub(crate) fn constrained(
         *limit = (*limit).min(count);
     }
     let mut best = plan;
+    if let Some(nodes) = paying(&part, &shares, settings, steps)
+        && (Plan {
+            nodes: nodes.clone(),
+            unplaced: Vec::new(),
+        })
+        .price(model)
+            < best.price(model)
+    {
+        best.nodes = nodes;
+    }
     for strength in [0.1, 0.3, 1.0, 3.0, 10.0] {
         let plain = penalized(model, over, strength);
         let mut share = steps.share(settings.steps_max / 8);
@@ -54,12 +67,48 @@ pub(crate) fn constrained(
         steps.back(share);
         if plan.n_unplaced() == 0 && within(model, &plan.nodes) {
             if plan.price(model) < best.price(model) {
-                best = Plan { nodes: plan.nodes, unplaced: best.unplaced };
+                best = Plan {
+                    nodes: plan.nodes,
+                    unplaced: best.unplaced,
+                };
             }
             break;
         }
     }
     best
+}
+
+/// Packs everything by price while budgets last, first what cannot do without them; `None` if
+/// something is left over.
+fn paying(
+    part: &Model,
+    shares: &[f64],
+    settings: &Settings,
+    steps: &mut Steps,
+) -> Option<Vec<Node>> {
+    let cost: Vec<f64> = part.price[..part.n_kinds]
+        .iter()
+        .map(|&price| price as f64 + settings.node_fee as f64)
+        .collect();
+    let duals = duals(part, &cost, 8, false);
+    let mut greedy = Greedy::new(guide(part, &duals, &cost));
+    greedy.budget_left = Some(part.budgets.clone());
+    let mut counts = part.count.clone();
+    let mut taken = vec![false; part.n_bins];
+    let mut nodes = greedy.fill_bins(&mut counts, &mut taken, steps);
+    let mut others = vec![0; part.n_classes];
+    for class in 0..part.n_classes {
+        let free = |kind: usize| shares[kind] == 0.0 && part.may(kind, class) == HOME;
+        if (0..part.n_kinds).any(|kind| free(kind) && part.fits(kind, class)) {
+            others[class] = std::mem::take(&mut counts[class]);
+        }
+    }
+    nodes.extend(greedy.buy(&mut counts, steps));
+    for (count, other) in counts.iter_mut().zip(others) {
+        *count += other;
+    }
+    nodes.extend(greedy.buy(&mut counts, steps));
+    counts.iter().all(|&n| n == 0).then_some(nodes)
 }
 
 /// Per kind the largest share of a budget that one node takes.
@@ -78,7 +127,8 @@ fn order(model: &Model, shares: &[f64]) -> Vec<usize> {
         .map(|class| {
             let part = |slot: usize| {
                 let need = model.need_f(class).iter().zip(model.room_f(slot));
-                need.map(|(n, r)| if *r > 0.0 { n / r } else { 0.0 }).fold(0.0, f64::max)
+                need.map(|(n, r)| if *r > 0.0 { n / r } else { 0.0 })
+                    .fold(0.0, f64::max)
             };
             let least = (0..model.n_kinds)
                 .filter(|&kind| model.fits(kind, class))
@@ -89,7 +139,10 @@ fn order(model: &Model, shares: &[f64]) -> Vec<usize> {
         })
         .collect();
     keyed.sort_by(|a, b| {
-        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.total_cmp(&b.2)).then(a.3.cmp(&b.3))
+        a.0.cmp(&b.0)
+            .then(a.1.total_cmp(&b.1))
+            .then(a.2.total_cmp(&b.2))
+            .then(a.3.cmp(&b.3))
     });
     keyed.into_iter().map(|(.., class)| class).collect()
 }
@@ -102,15 +155,22 @@ fn most_items(
     settings: &Settings,
     steps: &mut Steps,
 ) -> Plan {
-    let dearest = model.price[..model.n_kinds].iter().copied().max().unwrap_or(0) as f64;
+    let dearest = model.price[..model.n_kinds]
+        .iter()
+        .copied()
+        .max()
+        .unwrap_or(0) as f64;
     let cost: Vec<f64> = (0..model.n_kinds)
         .map(|kind| {
             let price = model.price[kind] as f64 + settings.node_fee as f64;
             shares[kind] * (dearest + 1.0) * 1e4 + price
         })
         .collect();
-    let duals = duals(model, &cost, 8);
-    let guide = Guide { cost_follows_price: false, ..guide(model, &duals, &cost) };
+    let duals = duals(model, &cost, 8, false);
+    let guide = Guide {
+        cost_follows_price: false,
+        ..guide(model, &duals, &cost)
+    };
     let total: u64 = model.count.iter().sum();
     let mut attempt = |n: u64| {
         let mut counts = vec![0; model.n_classes];
@@ -128,7 +188,11 @@ fn most_items(
     let (mut low, mut high) = (0, total + 1);
     let mut best = Vec::new();
     while low + 1 < high {
-        let middle = if high > total { total } else { low + (high - low) / 2 };
+        let middle = if high > total {
+            total
+        } else {
+            low + (high - low) / 2
+        };
         match attempt(middle) {
             Some(nodes) => {
                 low = middle;
@@ -141,7 +205,10 @@ fn most_items(
     for node in &best {
         subtract(&mut unplaced, &node.items, node.times);
     }
-    Plan { nodes: best, unplaced }
+    Plan {
+        nodes: best,
+        unplaced,
+    }
 }
 
 /// Puts leftover items where there is room, then onto new nodes that the budgets still allow.
@@ -153,7 +220,10 @@ fn extend(model: &Model, order: &[usize], shares: &[f64], plan: &mut Plan) {
     }
     let mut nodes = Vec::new();
     for node in &plan.nodes {
-        nodes.extend((0..node.times).map(|_| Node { times: 1, ..node.clone() }));
+        nodes.extend((0..node.times).map(|_| Node {
+            times: 1,
+            ..node.clone()
+        }));
     }
     let mut load = Load::new(model);
     for node in &mut nodes {
@@ -167,7 +237,14 @@ fn extend(model: &Model, order: &[usize], shares: &[f64], plan: &mut Plan) {
     let mut spent = spent(model, &nodes);
     for &class in order {
         while plan.unplaced[class] > 0 {
-            let best = affordable(model, shares, &spent, class, plan.unplaced[class], &mut load);
+            let best = affordable(
+                model,
+                shares,
+                &spent,
+                class,
+                plan.unplaced[class],
+                &mut load,
+            );
             let Some(kind) = best else { break };
             load.open(model, kind);
             let n = u64::from(load.fit(model, class)).min(plan.unplaced[class]);
@@ -177,7 +254,11 @@ fn extend(model: &Model, order: &[usize], shares: &[f64], plan: &mut Plan) {
             for &(budget, spend) in &model.spend[kind] {
                 spent[budget as usize] += u128::from(spend);
             }
-            nodes.push(Node { slot: kind as u32, items: load.items(), times: 1 });
+            nodes.push(Node {
+                slot: kind as u32,
+                items: load.items(),
+                times: 1,
+            });
         }
     }
     plan.nodes = nodes;
@@ -203,7 +284,7 @@ fn affordable(
     load: &mut Load,
 ) -> Option<usize> {
     let mut best: Option<(f64, f64, usize)> = None;
-    for kind in 0..model.n_kinds {
+    for (kind, share) in shares.iter().enumerate() {
         let afford = |&(b, spend): &(u32, u64)| {
             spent[b as usize] + u128::from(spend) <= u128::from(model.budgets[b as usize])
         };
@@ -218,7 +299,7 @@ fn affordable(
         if n < 1.0 {
             continue;
         }
-        let key = (shares[kind] / n, model.price[kind] as f64 / n, kind);
+        let key = (share / n, model.price[kind] as f64 / n, kind);
         if best.is_none_or(|best| (key.0, key.1) < (best.0, best.1)) {
             best = Some(key);
         }

@@ -48,16 +48,19 @@ const FOUND_MAX: usize = 72;
 const SETTLED_GAP: f64 = 0.0015;
 const FOCUS_MIN: usize = 60;
 const FOCUS_RATIO: f64 = 0.995;
-const BRANCHES: u64 = 40_000;
-const BRANCHES_A_SLOT: u64 = 2_000;
-const BRANCH_STEPS: usize = 100;
+const BRANCHES: u64 = 30_000;
+const BRANCHES_A_SLOT: u64 = 3_000;
+const BRANCH_STEPS: usize = 60;
 const BRANCHES_TO_SETTLE: u64 = 20_000;
 
 impl<'a> Columns<'a> {
     /// Starts with one-class fillings. Bins that are `taken` stay out.
     pub(crate) fn new(model: &'a Model, cost: &[f64], counts: &[u64], taken: &[bool]) -> Self {
-        let most: Vec<u64> =
-            counts.iter().zip(&model.limit).map(|(&n, &limit)| n.min(limit)).collect();
+        let most: Vec<u64> = counts
+            .iter()
+            .zip(&model.limit)
+            .map(|(&n, &limit)| n.min(limit))
+            .collect();
         let mut row = vec![None; model.n_classes];
         let mut rhs = Vec::new();
         for class in (0..model.n_classes).filter(|&c| counts[c] > 0) {
@@ -70,17 +73,26 @@ impl<'a> Columns<'a> {
             bin_row[bin] = Some(rhs.len() as u32);
             rhs.push(-1.0);
         }
-        let suited: Vec<Suited> =
-            (0..model.n_slots()).map(|slot| Suited::new(model, slot, counts, |_| true)).collect();
+        let suited: Vec<Suited> = (0..model.n_slots())
+            .map(|slot| Suited::new(model, slot, counts, |_| true))
+            .collect();
         let mut load = Load::new(model);
         let mut start = Vec::with_capacity(rhs.len());
         let mut fillings = vec![None; rhs.len()];
         let dear = cost.iter().fold(1.0, |a: f64, &b| a.max(b)) * 100.0;
         for class in (0..model.n_classes).filter(|&c| counts[c] > 0) {
-            let (column, filling) = alone(model, cost, counts, class, &mut load)
-                .unwrap_or((Column { cost: dear, entries: vec![(0, 1.0)] }, None));
+            let (column, filling) = alone(model, cost, counts, class, &mut load).unwrap_or((
+                Column {
+                    cost: dear,
+                    entries: vec![(0, 1.0)],
+                },
+                None,
+            ));
             let entries = vec![(row[class].unwrap_or(0), column.entries[0].1)];
-            start.push(Some(Column { cost: column.cost, entries }));
+            start.push(Some(Column {
+                cost: column.cost,
+                entries,
+            }));
             fillings.push(filling);
         }
         start.resize(rhs.len(), None);
@@ -140,7 +152,9 @@ impl<'a> Columns<'a> {
         if (slot as usize) < self.model.n_kinds {
             cost = self.cost[slot as usize];
         } else {
-            let Some(row) = self.bin_row[slot as usize - self.model.n_kinds] else { return };
+            let Some(row) = self.bin_row[slot as usize - self.model.n_kinds] else {
+                return;
+            };
             entries.push((row, -1.0));
         }
         if entries.is_empty() {
@@ -185,37 +199,56 @@ impl<'a> Columns<'a> {
     /// Values that hardly exceed the price of any slot: where neither a filling can be found nor
     /// its absence be proven, a filling in fractions has to do. Spoils the solution.
     pub(crate) fn settled_values(mut self, rounds_max: usize, steps: &mut Steps) -> Vec<f64> {
+        let mut thorough = false;
         for _ in 0..rounds_max {
             let values = self.values();
-            let duals = self.master.duals();
-            let fixed = Fixed::new(self.model, &values);
             let n_before = self.master.columns.len();
-            for slot in 0..self.model.n_slots() {
-                let Some(cost) = self.cost_of(slot, &duals) else { continue };
-                match self.price_slot(slot, cost, &values, steps) {
-                    Priced::Good(_, items) => self.add(slot as u32, &items),
-                    Priced::Maybe(gap) if gap > SETTLED_GAP => {
-                        let mut nodes = BRANCHES_TO_SETTLE;
-                        let found = self.branch(&fixed, slot, cost, &mut nodes);
-                        steps.spend((BRANCHES_TO_SETTLE - nodes) as usize * BRANCH_STEPS);
-                        if let Some(items) = found {
-                            self.add(slot as u32, &items);
-                        } else if nodes == 0 {
-                            self.add_fractions(slot, &values);
-                        }
-                    }
-                    Priced::Maybe(_) | Priced::No => {}
-                }
-                if steps.over() {
-                    return values;
-                }
+            self.settle(&values, thorough, steps);
+            if steps.over() {
+                return values;
             }
-            if self.master.columns.len() == n_before {
+            if self.master.columns.len() > n_before {
+                self.solve(steps);
+            } else if thorough {
                 break;
             }
-            self.solve(steps);
+            thorough |= self.master.columns.len() == n_before;
         }
         self.values()
+    }
+
+    /// One round over all slots: adds fillings worth more than they cost, in fractions where a
+    /// thorough search is at its end.
+    fn settle(&mut self, values: &[f64], thorough: bool, steps: &mut Steps) {
+        let duals = self.master.duals();
+        let fixed = Fixed::new(self.model, values);
+        let nodes_max = if thorough {
+            BRANCHES_TO_SETTLE
+        } else {
+            BRANCHES_A_SLOT
+        };
+        for slot in 0..self.model.n_slots() {
+            let Some(cost) = self.cost_of(slot, &duals) else {
+                continue;
+            };
+            match self.price_slot(slot, cost, values, steps) {
+                Priced::Good(_, items) => self.add(slot as u32, &items),
+                Priced::Maybe(gap) if gap > SETTLED_GAP => {
+                    let mut nodes = nodes_max;
+                    let found = self.branch(&fixed, slot, cost, &mut nodes);
+                    steps.spend((nodes_max - nodes) as usize * BRANCH_STEPS);
+                    if let Some(items) = found {
+                        self.add(slot as u32, &items);
+                    } else if thorough && nodes == 0 {
+                        self.add_fractions(slot, values);
+                    }
+                }
+                Priced::Maybe(_) | Priced::No => {}
+            }
+            if steps.over() {
+                return;
+            }
+        }
     }
 
     fn add_fractions(&mut self, slot: usize, values: &[f64]) {
@@ -250,13 +283,17 @@ impl<'a> Columns<'a> {
     /// The value of one item, per class.
     pub(crate) fn values(&self) -> Vec<f64> {
         let duals = self.master.duals();
-        self.row.iter().map(|row| row.map_or(0.0, |r| duals[r as usize].max(0.0))).collect()
+        self.row
+            .iter()
+            .map(|row| row.map_or(0.0, |r| duals[r as usize].max(0.0)))
+            .collect()
     }
 
     /// Fillings in use with their amounts.
     pub(crate) fn solution(&self) -> Vec<(&Filling, f64)> {
         let used = self.master.solution().into_iter();
-        used.filter_map(|(at, x)| Some((self.fillings[at].as_ref()?, x))).collect()
+        used.filter_map(|(at, x)| Some((self.fillings[at].as_ref()?, x)))
+            .collect()
     }
 
     /// All fillings found so far.
@@ -268,7 +305,7 @@ impl<'a> Columns<'a> {
     fn price(&mut self, values: &[f64], steps: &mut Steps) -> usize {
         let duals = self.master.duals();
         let n_slots = self.model.n_slots();
-        let mut found: Vec<(f64, u32, Vec<(u32, u32)>)> = Vec::new();
+        let mut found: Vec<(f64, Filling)> = Vec::new();
         let mut doubtful: Vec<(f64, u32)> = Vec::new();
         let start = self.next_slot;
         for offset in 0..n_slots {
@@ -276,9 +313,11 @@ impl<'a> Columns<'a> {
             if !self.active[slot] {
                 continue;
             }
-            let Some(cost) = self.cost_of(slot, &duals) else { continue };
+            let Some(cost) = self.cost_of(slot, &duals) else {
+                continue;
+            };
             match self.price_slot(slot, cost, values, steps) {
-                Priced::Good(gain, items) => found.push((gain, slot as u32, items)),
+                Priced::Good(gain, items) => found.push((gain, (slot as u32, items))),
                 Priced::Maybe(gap) => doubtful.push((gap, slot as u32)),
                 Priced::No => {}
             }
@@ -293,13 +332,17 @@ impl<'a> Columns<'a> {
             let mut nodes = BRANCHES;
             let n_doubtful = doubtful.len() as u64;
             for (done, (_, slot)) in doubtful.into_iter().enumerate() {
-                let Some(cost) = self.cost_of(slot as usize, &duals) else { continue };
-                let some = (nodes / (n_doubtful - done as u64)).max(BRANCHES_A_SLOT).min(nodes);
+                let Some(cost) = self.cost_of(slot as usize, &duals) else {
+                    continue;
+                };
+                let some = (nodes / (n_doubtful - done as u64))
+                    .max(BRANCHES_A_SLOT)
+                    .min(nodes);
                 let mut left = some;
                 let items = self.branch(&fixed, slot as usize, cost, &mut left);
                 nodes -= some - left;
                 if let Some(items) = items {
-                    found.push((value(values, &items) / cost.max(1.0) - 1.0, slot, items));
+                    found.push((value(values, &items) / cost.max(1.0) - 1.0, (slot, items)));
                 }
                 if found.len() >= COLUMNS_A_ROUND || nodes == 0 {
                     break;
@@ -307,9 +350,9 @@ impl<'a> Columns<'a> {
             }
             steps.spend((BRANCHES - nodes) as usize * BRANCH_STEPS);
         }
-        found.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        found.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.0.cmp(&b.1.0)));
         let before = self.fillings.len();
-        for (_, slot, items) in found.into_iter().take(COLUMNS_A_ROUND) {
+        for (_, (slot, items)) in found.into_iter().take(COLUMNS_A_ROUND) {
             self.add(slot, &items);
         }
         self.fillings.len() - before
@@ -321,17 +364,14 @@ impl<'a> Columns<'a> {
             return Some(self.cost[slot]);
         }
         let row = self.bin_row[slot - self.model.n_kinds]?;
-        debug_assert!(row as usize >= self.n_class_rows, "a bin's row comes after the classes");
+        debug_assert!(
+            row as usize >= self.n_class_rows,
+            "a bin's row comes after the classes"
+        );
         Some(duals[row as usize].max(0.0))
     }
 
-    fn price_slot(
-        &mut self,
-        slot: usize,
-        cost: f64,
-        values: &[f64],
-        steps: &mut Steps,
-    ) -> Priced {
+    fn price_slot(&mut self, slot: usize, cost: f64, values: &[f64], steps: &mut Steps) -> Priced {
         let model = self.model;
         let goal = cost * (1.0 + 1e-6) + 1e-3;
         let relax_steps = self.relax_steps(slot);
@@ -371,7 +411,11 @@ impl<'a> Columns<'a> {
                 net[class as usize] -= relaxed.prices[nd + cap as usize];
             }
         }
-        let taste = Taste { values: &net, weights: &weights, cap_weights: &[] };
+        let taste = Taste {
+            values: &net,
+            weights: &weights,
+            cap_weights: &[],
+        };
         fill(model, &taste, &mut self.load, &self.counts, classes, steps);
         if !self.load.justified(model) {
             return Priced::No;
@@ -437,6 +481,9 @@ fn alone(
         }
     }
     let (each, slot, n) = best?;
-    let column = Column { cost: each * f64::from(n), entries: vec![(0, f64::from(n))] };
+    let column = Column {
+        cost: each * f64::from(n),
+        entries: vec![(0, f64::from(n))],
+    };
     Some((column, Some((slot as u32, vec![(class as u32, n)]))))
 }

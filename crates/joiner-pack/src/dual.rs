@@ -68,6 +68,7 @@ struct Ascent<'a> {
     with_caps: bool,
     /// How many of the cheapest slots are looked at per point.
     near_max: usize,
+    together: bool,
 }
 
 const POINTS_MAX: usize = 600;
@@ -77,14 +78,22 @@ const NEAR_MIN: usize = 24;
 const PAIRS_MAX: usize = 16_000;
 const ROUND: usize = 12;
 
-/// Finds dual prices for these costs per kind. `n_rounds` rounds of twelve steps are made.
-pub(crate) fn duals(model: &Model, cost: &[f64], n_rounds: usize) -> Duals {
+/// Finds dual prices for these costs per kind. `n_rounds` rounds of twelve steps are made, the
+/// first half of them `together`: kinds that allow the same labels share their prices per unit.
+pub(crate) fn duals(model: &Model, cost: &[f64], n_rounds: usize, together: bool) -> Duals {
     let slots = slots(model);
     let points = points(model);
-    let with_caps = !model.cap_size.is_empty()
-        && model.cap_size.len() * slots.sig.len() <= CAP_WEIGHTS_MAX;
+    let with_caps =
+        !model.cap_size.is_empty() && model.cap_size.len() * slots.sig.len() <= CAP_WEIGHTS_MAX;
     let near_max = (PAIRS_MAX / points.count.len().max(1)).max(NEAR_MIN);
-    let ascent = Ascent { model, points, slots, with_caps, near_max };
+    let ascent = Ascent {
+        model,
+        points,
+        slots,
+        with_caps,
+        near_max,
+        together,
+    };
     let state = ascent.run(cost, n_rounds);
     ascent.expand(&state)
 }
@@ -114,20 +123,32 @@ impl Ascent<'_> {
                 let done = (round * ROUND + step) as f64 / n_steps;
                 // Straight lines in the logarithm, without a logarithm.
                 let shrink = (1.0 - done) * (1.0 - done) * (1.0 - done);
-                let tied = round * 2 < n_rounds;
-                let pace = Pace { tau: 0.004 + 0.2 * shrink, eta: 0.03 + 0.4 * shrink, tied };
+                let tied = self.together && round * 2 < n_rounds;
+                let pace = Pace {
+                    tau: 0.004 + 0.2 * shrink,
+                    eta: 0.03 + 0.4 * shrink,
+                    tied,
+                };
                 self.step(&mut state, &near, pace);
             }
         }
         if let Some((weights, cap_weights, price)) = best.1 {
-            state = State { weights, cap_weights, price };
+            state = State {
+                weights,
+                cap_weights,
+                price,
+            };
         }
         state
     }
 
     fn start(&self, cost: &[f64]) -> State {
         let nd = self.model.n_dims;
-        let n_caps = if self.with_caps { self.model.cap_size.len() } else { 0 };
+        let n_caps = if self.with_caps {
+            self.model.cap_size.len()
+        } else {
+            0
+        };
         let n_slots = self.slots.sig.len();
         let mut rate = vec![f64::INFINITY; nd];
         for (slot, &cost) in cost.iter().enumerate().take(self.model.n_kinds) {
@@ -153,11 +174,19 @@ impl Ascent<'_> {
             price,
         };
         // The same prices per unit everywhere, scaled to the price of each slot.
-        let middle = if cost.is_empty() { 1.0 } else { cost[cost.len() / 2] };
+        let middle = if cost.is_empty() {
+            1.0
+        } else {
+            cost[cost.len() / 2]
+        };
         for slot in 0..n_slots {
             let weights = &mut state.weights[slot * nd..][..nd];
             for (dim, weight) in weights.iter_mut().enumerate() {
-                let rate = if rate[dim].is_finite() { rate[dim] } else { 0.0 };
+                let rate = if rate[dim].is_finite() {
+                    rate[dim]
+                } else {
+                    0.0
+                };
                 *weight = rate * self.slots.room[slot * nd + dim] + 1e-6;
             }
             let caps = &mut state.cap_weights[slot * n_caps..][..n_caps];
@@ -189,7 +218,9 @@ impl Ascent<'_> {
         let sizes = &self.model.cap_size;
         let at = slot * sizes.len();
         let caps = self.points.caps[point].iter().map(|&cap| cap as usize);
-        let share: f64 = caps.map(|c| state.cap_weights[at + c] / f64::from(sizes[c])).sum();
+        let share: f64 = caps
+            .map(|c| state.cap_weights[at + c] / f64::from(sizes[c]))
+            .sum();
         share * state.price[slot]
     }
 
@@ -253,7 +284,11 @@ impl Ascent<'_> {
 
     fn step(&self, state: &mut State, near: &[Vec<(f64, u32)>], pace: Pace) {
         let nd = self.model.n_dims;
-        let n_caps = if self.with_caps { self.model.cap_size.len() } else { 0 };
+        let n_caps = if self.with_caps {
+            self.model.cap_size.len()
+        } else {
+            0
+        };
         let n_slots = self.slots.sig.len();
         let mut units = vec![f64::NAN; n_slots * nd];
         let mut load = vec![0.0; n_slots * nd];
@@ -308,15 +343,30 @@ impl Ascent<'_> {
     /// demand beyond their room. Kinds that are tied share their means and loads.
     fn reweigh(&self, state: &mut State, (load, cap_load): (&mut [f64], &mut [f64]), pace: Pace) {
         let nd = self.model.n_dims;
-        let n_caps = if self.with_caps { self.model.cap_size.len() } else { 0 };
+        let n_caps = if self.with_caps {
+            self.model.cap_size.len()
+        } else {
+            0
+        };
         let n_ties = self.model.allowed.len() / self.model.n_labels.max(1);
-        let mut tied = vec![0.0; if pace.tied { n_ties * (1 + nd + n_caps) } else { 0 }];
+        let mut tied = vec![
+            0.0;
+            if pace.tied {
+                n_ties * (1 + nd + n_caps)
+            } else {
+                0
+            }
+        ];
         let mut means = vec![0.0; self.slots.sig.len()];
         for (slot, mean) in means.iter_mut().enumerate() {
             let at = slot * nd;
             for dim in 0..nd {
                 let room = self.slots.room[at + dim];
-                load[at + dim] = if room > 0.0 { load[at + dim] / room } else { 0.0 };
+                load[at + dim] = if room > 0.0 {
+                    load[at + dim] / room
+                } else {
+                    0.0
+                };
                 *mean += state.weights[at + dim] * load[at + dim];
             }
             for cap in 0..n_caps {
@@ -369,10 +419,15 @@ impl Ascent<'_> {
     /// From points and groups of bins back to classes and slots.
     fn expand(&self, state: &State) -> Duals {
         let (nd, n_caps) = (self.model.n_dims, self.model.cap_size.len());
-        let mut duals = Duals { values: Vec::new(), ..Duals::default() };
+        let mut duals = Duals {
+            values: Vec::new(),
+            ..Duals::default()
+        };
         for &place in &self.slots.place {
             let place = place as usize;
-            duals.weights.extend_from_slice(&state.weights[place * nd..][..nd]);
+            duals
+                .weights
+                .extend_from_slice(&state.weights[place * nd..][..nd]);
             if self.with_caps {
                 let caps = &state.cap_weights[place * n_caps..][..n_caps];
                 duals.cap_weights.extend_from_slice(caps);
@@ -451,8 +506,12 @@ fn mark(x: u64) -> u32 {
 fn points(model: &Model) -> Points {
     let nd = model.n_dims;
     let mut key_of: BTreeMap<(u32, &[u32], Vec<u32>), usize> = BTreeMap::new();
-    let mut points =
-        Points { need: Vec::new(), count: Vec::new(), label: Vec::new(), caps: Vec::new() };
+    let mut points = Points {
+        need: Vec::new(),
+        count: Vec::new(),
+        label: Vec::new(),
+        caps: Vec::new(),
+    };
     for class in 0..model.n_classes {
         let n = model.count[class] as f64;
         let next = points.count.len();
@@ -460,7 +519,9 @@ fn points(model: &Model) -> Points {
             next
         } else {
             let marks = model.need(class).iter().map(|&x| mark(x)).collect();
-            *key_of.entry((model.label[class], &model.caps[class], marks)).or_insert(next)
+            *key_of
+                .entry((model.label[class], &model.caps[class], marks))
+                .or_insert(next)
         };
         if at == next {
             points.need.resize((next + 1) * nd, 0.0);
@@ -469,7 +530,10 @@ fn points(model: &Model) -> Points {
             points.caps.push(model.caps[class].clone());
         }
         points.count[at] += n;
-        for (sum, need) in points.need[at * nd..][..nd].iter_mut().zip(model.need_f(class)) {
+        for (sum, need) in points.need[at * nd..][..nd]
+            .iter_mut()
+            .zip(model.need_f(class))
+        {
             *sum += n * need;
         }
     }
@@ -504,7 +568,10 @@ fn slots(model: &Model) -> Slots {
         }
         slots.copies[at] += 1.0;
         slots.place.push(at as u32);
-        for (sum, room) in slots.room[at * nd..][..nd].iter_mut().zip(model.room_f(slot)) {
+        for (sum, room) in slots.room[at * nd..][..nd]
+            .iter_mut()
+            .zip(model.room_f(slot))
+        {
             *sum += room;
         }
     }

@@ -26,7 +26,13 @@ pub(crate) fn first_fit(
 ) -> Option<Vec<Node>> {
     let model = guide.model;
     let mut order: Vec<usize> = (0..model.n_classes).filter(|&c| counts[c] > 0).collect();
-    order.sort_by(|&a, &b| model.need(b).iter().take(2).cmp(model.need(a).iter().take(2)));
+    order.sort_by(|&a, &b| {
+        model
+            .need(b)
+            .iter()
+            .take(2)
+            .cmp(model.need(a).iter().take(2))
+    });
     let mut open: Vec<Open> = Vec::new();
     let mut load = Load::new(model);
     for class in order {
@@ -44,8 +50,11 @@ pub(crate) fn first_fit(
             }
         }
         while left > 0 && !home.is_empty() {
-            let mut node =
-                Open { kinds: home.clone(), items: Vec::new(), used: vec![0; model.n_dims] };
+            let mut node = Open {
+                kinds: home.clone(),
+                items: Vec::new(),
+                used: vec![0; model.n_dims],
+            };
             while left > 0 && node.put(model, &mut load, class, steps) {
                 left -= 1;
             }
@@ -59,7 +68,11 @@ pub(crate) fn first_fit(
         .into_iter()
         .map(|node| {
             let slot = cheapest(guide, &mut load, node.kinds[0] as usize, &node.items) as u32;
-            Node { slot, items: node.items, times: 1 }
+            Node {
+                slot,
+                items: node.items,
+                times: 1,
+            }
         })
         .collect();
     for node in &nodes {
@@ -72,7 +85,10 @@ impl Open {
     /// Adds one item if some kind can still hold everything.
     fn put(&mut self, model: &Model, load: &mut Load, class: usize, steps: &mut Steps) -> bool {
         let fits = |room: &[u64], used: &[u64]| {
-            room.iter().zip(used).zip(model.need(class)).all(|((r, u), n)| u.saturating_add(*n) <= *r)
+            room.iter()
+                .zip(used)
+                .zip(model.need(class))
+                .all(|((r, u), n)| u.checked_add(*n).is_some_and(|sum| sum <= *r))
         };
         steps.spend(self.kinds.len() * 8);
         let mut kinds: Vec<u32> = self

@@ -30,7 +30,11 @@ pub(crate) struct Taste<'a> {
 impl<'a> Guide<'a> {
     /// The part that matters for one slot.
     pub(crate) fn taste(&self, slot: usize) -> Taste<'a> {
-        let n_caps = if self.cap_weights.is_empty() { 0 } else { self.model.cap_size.len() };
+        let n_caps = if self.cap_weights.is_empty() {
+            0
+        } else {
+            self.model.cap_size.len()
+        };
         Taste {
             values: self.values,
             weights: &self.weights[slot * self.model.n_dims..][..self.model.n_dims],
@@ -102,7 +106,9 @@ pub(crate) fn fill(
                     && model.fits(slot, c as usize)
             })
             .max_by(|&a, &b| {
-                taste.values[a as usize].total_cmp(&taste.values[b as usize]).then(b.cmp(&a))
+                taste.values[a as usize]
+                    .total_cmp(&taste.values[b as usize])
+                    .then(b.cmp(&a))
             });
         load.open(model, slot);
         let Some(home) = home else { return };
@@ -165,7 +171,9 @@ fn add_by_density(
         if best.1 == usize::MAX {
             return;
         }
-        let most = load.fit_allowed(model, best.1).min(left_of(load, counts, best.1));
+        let most = load
+            .fit_allowed(model, best.1)
+            .min(left_of(load, counts, best.1));
         load.add(model, best.1, (most / 4).max(1));
     }
 }
@@ -215,5 +223,8 @@ fn swap_up(
 
 /// What the items are worth together.
 pub(crate) fn value(values: &[f64], items: &[(u32, u32)]) -> f64 {
-    items.iter().map(|&(class, n)| values[class as usize] * f64::from(n)).sum()
+    items
+        .iter()
+        .map(|&(class, n)| values[class as usize] * f64::from(n))
+        .sum()
 }

@@ -35,7 +35,9 @@ impl PartialOrd for Offer {
 }
 impl Ord for Offer {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.ratio.total_cmp(&other.ratio).then(other.kind.cmp(&self.kind))
+        self.ratio
+            .total_cmp(&other.ratio)
+            .then(other.kind.cmp(&self.kind))
     }
 }
 
@@ -45,13 +47,20 @@ pub(crate) struct Greedy<'a> {
     load: Load,
     /// Per slot, where asked for: density and class, densest first.
     suited: Vec<Option<Vec<(f64, u32)>>>,
+    /// What is left of each budget, if budgets are to be kept.
+    pub(crate) budget_left: Option<Vec<u64>>,
 }
 
 impl<'a> Greedy<'a> {
     /// Prepares to pack by this guide.
     pub(crate) fn new(guide: Guide<'a>) -> Self {
         let load = Load::new(guide.model);
-        Self { guide, load, suited: vec![None; guide.model.n_slots()] }
+        Self {
+            guide,
+            load,
+            suited: vec![None; guide.model.n_slots()],
+            budget_left: None,
+        }
     }
 
     /// Fills the bins that are not `taken`, most valuable first.
@@ -63,16 +72,17 @@ impl<'a> Greedy<'a> {
     ) -> Vec<Node> {
         let model = self.guide.model;
         let mut nodes = Vec::new();
-        for bin in 0..model.n_bins {
-            if taken[bin] {
-                continue;
-            }
+        for (bin, taken) in taken.iter_mut().enumerate().filter(|(_, taken)| !**taken) {
             let slot = model.n_kinds + bin;
             let items = self.filled(slot, counts, steps);
             if !items.is_empty() {
-                taken[bin] = true;
+                *taken = true;
                 subtract(counts, &items, 1);
-                nodes.push(Node { slot: slot as u32, items, times: 1 });
+                nodes.push(Node {
+                    slot: slot as u32,
+                    items,
+                    times: 1,
+                });
             }
         }
         nodes
@@ -91,11 +101,20 @@ impl<'a> Greedy<'a> {
                 .map(|&(class, n)| counts[class as usize] / u64::from(n))
                 .min()
                 .unwrap_or(0);
+            let affordable = self.affordable(slot);
+            if affordable == 0 {
+                continue;
+            }
             if times > 0 {
-                let times = u32::try_from(times).unwrap_or(u32::MAX);
+                let times = u32::try_from(times.min(affordable)).unwrap_or(u32::MAX);
                 subtract(counts, &offer.items, times);
                 let slot = self.cheapest(slot, &offer.items) as u32;
-                nodes.push(Node { slot, items: offer.items.clone(), times });
+                self.pay(slot as usize, times);
+                nodes.push(Node {
+                    slot,
+                    items: offer.items.clone(),
+                    times,
+                });
                 offers.push(offer);
                 continue;
             }
@@ -104,8 +123,7 @@ impl<'a> Greedy<'a> {
             if offer.items.is_empty() {
                 continue;
             }
-            offer.ratio =
-                value(self.guide.values, &offer.items) / self.guide.cost[slot].max(1e-9);
+            offer.ratio = value(self.guide.values, &offer.items) / self.guide.cost[slot].max(1e-9);
             if offer.ratio <= 0.0 {
                 // Worthless items need a node too.
                 offer.ratio = 1e-9 / self.guide.cost[slot].max(1.0);
@@ -113,9 +131,10 @@ impl<'a> Greedy<'a> {
             offers.push(offer);
         }
         debug_assert!(
-            (0..model.n_classes).all(|class| counts[class] == 0
-                || (0..model.n_kinds).all(|k| !model.fits(k, class)
-                    || model.may(k, class) != HOME)),
+            self.budget_left.is_some()
+                || (0..model.n_classes).all(|class| counts[class] == 0
+                    || (0..model.n_kinds)
+                        .all(|k| !model.fits(k, class) || model.may(k, class) != HOME)),
             "something was left over that a new node could hold"
         );
         nodes
@@ -134,11 +153,19 @@ impl<'a> Greedy<'a> {
             let sig = model.sig[kind] as usize;
             let sum = *by_sig[sig].get_or_insert_with(|| {
                 let may = &model.allowed[sig * model.n_labels..][..model.n_labels];
-                may.iter().zip(&worth).filter(|(may, _)| **may > 0).map(|(_, w)| w).sum()
+                may.iter()
+                    .zip(&worth)
+                    .filter(|(may, _)| **may > 0)
+                    .map(|(_, w)| w)
+                    .sum()
             });
             if sum > 0.0 {
                 let ratio = (sum / self.guide.cost[kind].max(1e-9)).min(2.0);
-                offers.push(Offer { ratio, kind: kind as u32, items: Vec::new() });
+                offers.push(Offer {
+                    ratio,
+                    kind: kind as u32,
+                    items: Vec::new(),
+                });
             }
         }
         offers.into()
@@ -158,10 +185,24 @@ impl<'a> Greedy<'a> {
             let candidates: Vec<u32> = (0..model.n_classes as u32)
                 .filter(|&c| counts[c as usize] > 0 && model.fits(slot, c as usize))
                 .collect();
-            fill(model, &self.guide.taste(slot), &mut self.load, counts, &candidates, steps);
+            fill(
+                model,
+                &self.guide.taste(slot),
+                &mut self.load,
+                counts,
+                &candidates,
+                steps,
+            );
         } else {
             let candidates = self.candidates(slot, counts, steps);
-            fill(model, &self.guide.taste(slot), &mut self.load, counts, &candidates, steps);
+            fill(
+                model,
+                &self.guide.taste(slot),
+                &mut self.load,
+                counts,
+                &candidates,
+                steps,
+            );
             // What is left of the room is small: look at everything that fits into it.
             let suited = self.suited[slot].iter().flatten().map(|&(_, class)| class);
             let small: Vec<u32> = suited
@@ -170,7 +211,14 @@ impl<'a> Greedy<'a> {
                         && self.load.fit_allowed(model, class as usize) > 0
                 })
                 .collect();
-            fill(model, &self.guide.taste(slot), &mut self.load, counts, &small, steps);
+            fill(
+                model,
+                &self.guide.taste(slot),
+                &mut self.load,
+                counts,
+                &small,
+                steps,
+            );
         }
         if !self.load.justified(model) {
             return Vec::new();
@@ -180,7 +228,12 @@ impl<'a> Greedy<'a> {
 
     /// The classes with items left that suit the slot best by value for what they take of it.
     fn candidates(&mut self, slot: usize, counts: &[u64], steps: &mut Steps) -> Vec<u32> {
-        let Guide { model, values, weights, .. } = self.guide;
+        let Guide {
+            model,
+            values,
+            weights,
+            ..
+        } = self.guide;
         let nd = model.n_dims;
         let suited = self.suited[slot].get_or_insert_with(|| {
             let mut list: Vec<(f64, u32)> = (0..model.n_classes)
@@ -204,17 +257,49 @@ impl<'a> Greedy<'a> {
         let band = suited.partition_point(|&(density, _)| density >= dense);
         let band = band.max(CANDIDATES_MAX).min(suited.len());
         let stride = band.div_ceil(CANDIDATES_MAX).max(1);
-        let mut some: Vec<u32> =
-            suited[..band].iter().step_by(stride).map(|&(_, class)| class).collect();
+        let mut some: Vec<u32> = suited[..band]
+            .iter()
+            .step_by(stride)
+            .map(|&(_, class)| class)
+            .collect();
         let is_home = |class: u32| model.may(slot, class as usize) == HOME;
         if !some.iter().any(|&class| is_home(class)) {
-            some.extend(suited.iter().map(|&(_, class)| class).find(|&class| is_home(class)));
+            some.extend(
+                suited
+                    .iter()
+                    .map(|&(_, class)| class)
+                    .find(|&class| is_home(class)),
+            );
         }
         some
     }
 
+    /// How many nodes of a kind the budgets still allow.
+    fn affordable(&self, slot: usize) -> u64 {
+        let Some(left) = &self.budget_left else {
+            return u64::MAX;
+        };
+        let spend = self.guide.model.spend[slot].iter();
+        spend
+            .map(|&(budget, spend)| left[budget as usize] / spend)
+            .min()
+            .unwrap_or(u64::MAX)
+    }
+
+    fn pay(&mut self, slot: usize, times: u32) {
+        if let Some(left) = &mut self.budget_left {
+            for &(budget, spend) in &self.guide.model.spend[slot] {
+                left[budget as usize] -= spend * u64::from(times);
+            }
+        }
+    }
+
     /// The cheapest kind that can hold what a node of this kind holds.
     fn cheapest(&mut self, slot: usize, items: &[(u32, u32)]) -> usize {
+        if self.budget_left.is_some() {
+            // A cheaper kind may spend more of a budget.
+            return slot;
+        }
         cheapest(&self.guide, &mut self.load, slot, items)
     }
 }

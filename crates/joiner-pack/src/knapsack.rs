@@ -26,7 +26,12 @@ pub(crate) struct Suited {
 
 impl Suited {
     /// Classes of `counts` that fit on the slot and are wanted.
-    pub(crate) fn new(model: &Model, slot: usize, counts: &[u64], wanted: impl Fn(usize) -> bool) -> Self {
+    pub(crate) fn new(
+        model: &Model,
+        slot: usize,
+        counts: &[u64],
+        wanted: impl Fn(usize) -> bool,
+    ) -> Self {
         let mut suited = Self::default();
         let room = model.room(slot);
         for class in (0..model.n_classes).filter(|&c| counts[c] > 0 && wanted(c)) {
@@ -35,7 +40,7 @@ impl Suited {
             }
             let mut most = counts[class].min(model.limit[class]);
             for (&need, &room) in model.need(class).iter().zip(room) {
-                if need > 0 && most.saturating_mul(need) > room {
+                if most.checked_mul(need).is_none_or(|all| all > room) {
                     most = room / need;
                 }
             }
@@ -49,7 +54,12 @@ impl Suited {
 /// The room of a slot in the rows of the relaxation.
 pub(crate) fn rooms(model: &Model, slot: usize) -> Vec<f64> {
     let mut rooms = model.room_f(slot).to_vec();
-    rooms.extend(model.shared_caps.iter().map(|&cap| f64::from(model.cap_size[cap as usize])));
+    rooms.extend(
+        model
+            .shared_caps
+            .iter()
+            .map(|&cap| f64::from(model.cap_size[cap as usize])),
+    );
     for &(cap, used) in model.caps_used(slot) {
         if let Ok(at) = model.shared_caps.binary_search(&cap) {
             let room = &mut rooms[model.n_dims + at];
@@ -81,7 +91,12 @@ pub(crate) fn upper(
 /// What one item takes at these prices.
 pub(crate) fn price_of(model: &Model, prices: &[f64], class: usize) -> f64 {
     let nd = model.n_dims;
-    let mut sum: f64 = model.need_f(class).iter().zip(prices).map(|(n, p)| n * p).sum();
+    let mut sum: f64 = model
+        .need_f(class)
+        .iter()
+        .zip(prices)
+        .map(|(n, p)| n * p)
+        .sum();
     for &cap in &model.shared_of[class] {
         sum += prices[nd + cap as usize];
     }
@@ -152,7 +167,11 @@ pub(crate) fn relax(model: &Model, slot: usize, suited: &Suited, values: &[f64])
         }
     }
     let upper = upper(model, &rooms, &prices, suited, values);
-    Relaxed { upper, prices, amounts }
+    Relaxed {
+        upper,
+        prices,
+        amounts,
+    }
 }
 
 impl Simplex<'_> {
@@ -180,7 +199,11 @@ impl Simplex<'_> {
             }
             let value = self.values[class];
             let gain = value - price_of(self.model, prices, class);
-            let gain = if self.status[at] == UPPER { -gain } else { gain };
+            let gain = if self.status[at] == UPPER {
+                -gain
+            } else {
+                gain
+            };
             if gain > 1e-9 * value.abs() + 1e-15 {
                 let need = self.model.need_f(class).iter().zip(rooms);
                 let takes: f64 = need.map(|(n, r)| if *r > 0.0 { n / r } else { 0.0 }).sum();

@@ -26,6 +26,7 @@ mod merge;
 mod model;
 mod plan;
 mod problem;
+mod retarget;
 mod round;
 mod search;
 mod simplex;

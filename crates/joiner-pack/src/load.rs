@@ -83,7 +83,7 @@ impl Load {
             if need > left {
                 return 0;
             }
-            if need > 0 && fit.saturating_mul(need) > left {
+            if fit.checked_mul(need).is_none_or(|all| all > left) {
                 fit = left / need;
             }
         }
@@ -93,8 +93,12 @@ impl Load {
         if model.emits[class].is_empty() && model.repels[class].is_empty() {
             return u32::try_from(fit).unwrap_or(u32::MAX);
         }
-        if model.emits[class].iter().any(|&t| self.repelled[t as usize] > 0)
-            || model.repels[class].iter().any(|&t| self.emitted[t as usize] > 0)
+        if model.emits[class]
+            .iter()
+            .any(|&t| self.repelled[t as usize] > 0)
+            || model.repels[class]
+                .iter()
+                .any(|&t| self.emitted[t as usize] > 0)
         {
             return 0;
         }
@@ -109,7 +113,10 @@ impl Load {
         if n == 0 {
             return;
         }
-        debug_assert!(n <= self.fit(model, class), "items were added that do not fit");
+        debug_assert!(
+            n <= self.fit(model, class),
+            "items were added that do not fit"
+        );
         if self.held[class] == 0 {
             self.order.push(class as u32);
         }
@@ -134,7 +141,10 @@ impl Load {
 
     /// Takes `n` items away that are known to be there.
     pub(crate) fn remove(&mut self, model: &Model, class: usize, n: u32) {
-        debug_assert!(n <= self.held[class], "items were removed that are not there");
+        debug_assert!(
+            n <= self.held[class],
+            "items were removed that are not there"
+        );
         self.held[class] -= n;
         for (&need, left) in model.need(class).iter().zip(&mut self.left) {
             *left += need * u64::from(n);

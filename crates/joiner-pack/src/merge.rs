@@ -55,8 +55,10 @@ pub(crate) fn add_slots(
     model.n_kinds = kinds.len();
     model.n_bins = bins.len();
     let used = std::mem::take(&mut model.bin_caps);
-    model.bin_caps =
-        bins.iter().map(|bin| used.get(bin.source as usize).cloned().unwrap_or_default()).collect();
+    model.bin_caps = bins
+        .iter()
+        .map(|bin| used.get(bin.source as usize).cloned().unwrap_or_default())
+        .collect();
     let mut renamed: HashMap<u32, u32> = HashMap::new();
     for slot in kinds.into_iter().chain(bins) {
         let next = renamed.len() as u32;
@@ -109,12 +111,20 @@ impl Demand {
                 grain[at + dim] = common_divisor(grain[at + dim], need);
             }
         }
-        Self { n_dims, total, least, grain }
+        Self {
+            n_dims,
+            total,
+            least,
+            grain,
+        }
     }
 
     /// Whether some item of the label might fit, judged by the least needs.
     fn some_fit(&self, label: usize, room: &[u64]) -> bool {
-        self.least[label * self.n_dims..].iter().zip(room).all(|(need, room)| need <= room)
+        self.least[label * self.n_dims..]
+            .iter()
+            .zip(room)
+            .all(|(need, room)| need <= room)
     }
 
     /// What the allowed labels could use at most, and in multiples of what they use it.
@@ -171,10 +181,16 @@ fn kind_candidates(
     let n = problem.kinds.len();
     let half = labels.len().div_ceil(64);
     let group = |g: u32| problem.groups.get(g as usize).map(|g| &g.kinds);
-    let homes: Vec<_> =
-        labels.iter().enumerate().filter_map(|(l, label)| Some((l, group(label.home)?))).collect();
-    let alsos: Vec<_> =
-        labels.iter().enumerate().filter_map(|(l, label)| Some((l, group(label.also)?))).collect();
+    let homes: Vec<_> = labels
+        .iter()
+        .enumerate()
+        .filter_map(|(l, label)| Some((l, group(label.home)?)))
+        .collect();
+    let alsos: Vec<_> = labels
+        .iter()
+        .enumerate()
+        .filter_map(|(l, label)| Some((l, group(label.also)?)))
+        .collect();
     let home = transpose(&homes, n, half);
     let also = transpose(&alsos, n, half);
     let mut clips: HashMap<u32, Vec<(u64, u64)>> = HashMap::new();
@@ -182,8 +198,10 @@ fn kind_candidates(
     let mut out = Vec::new();
     for (ix, kind) in problem.kinds.iter().enumerate() {
         let (home, also) = (&home[ix * half..][..half], &also[ix * half..][..half]);
-        let mut room: Box<[u64]> =
-            dims.iter().map(|&d| kind.room.get(d).copied().unwrap_or(0)).collect();
+        let mut room: Box<[u64]> = dims
+            .iter()
+            .map(|&d| kind.room.get(d).copied().unwrap_or(0))
+            .collect();
         let mut some_home = false;
         for w in 0..half {
             let fits = |word: u64| {
@@ -206,21 +224,34 @@ fn kind_candidates(
             continue;
         }
         let sig = sigs.id(&words);
-        clip_room(&mut room, clips.entry(sig).or_insert_with(|| demand.clip(&words)));
+        clip_room(
+            &mut room,
+            clips.entry(sig).or_insert_with(|| demand.clip(&words)),
+        );
         let spend = summed(&kind.spend, problem.budgets.len());
         if spend.iter().any(|&(b, s)| s > problem.budgets[b as usize]) {
             continue;
         }
         let (price, options) = (kind.price, kind.options);
-        out.push(Candidate { source: ix as u32, sig, room, price, options, spend });
+        out.push(Candidate {
+            source: ix as u32,
+            sig,
+            room,
+            price,
+            options,
+            spend,
+        });
     }
     out
 }
 
 /// Spend by budget, each budget once.
 fn summed(spend: &[(u32, u64)], n_budgets: usize) -> Vec<(u32, u64)> {
-    let mut sums: Vec<(u32, u64)> =
-        spend.iter().copied().filter(|&(b, s)| s > 0 && (b as usize) < n_budgets).collect();
+    let mut sums: Vec<(u32, u64)> = spend
+        .iter()
+        .copied()
+        .filter(|&(b, s)| s > 0 && (b as usize) < n_budgets)
+        .collect();
     sums.sort_unstable();
     sums.dedup_by(|next, sum| {
         let same = next.0 == sum.0;
@@ -248,8 +279,10 @@ fn bin_candidates(
     let mut words = vec![0; 2 * half];
     let mut out = Vec::new();
     for (ix, bin) in problem.bins.iter().enumerate() {
-        let mut room: Box<[u64]> =
-            dims.iter().map(|&d| bin.room.get(d).copied().unwrap_or(0)).collect();
+        let mut room: Box<[u64]> = dims
+            .iter()
+            .map(|&d| bin.room.get(d).copied().unwrap_or(0))
+            .collect();
         let (emits, repels) = (tokens.of(&bin.emits), tokens.of(&bin.repels));
         let clash = |a: &[u32], b: &[u32]| a.iter().any(|t| b.contains(t));
         words.fill(0);
@@ -267,13 +300,33 @@ fn bin_candidates(
             continue;
         }
         let sig = sigs.id(&words);
-        clip_room(&mut room, clips.entry(sig).or_insert_with(|| demand.clip(&words)));
-        out.push(Candidate { source: ix as u32, sig, room, price: 0, options: 0, spend: vec![] });
+        clip_room(
+            &mut room,
+            clips.entry(sig).or_insert_with(|| demand.clip(&words)),
+        );
+        out.push(Candidate {
+            source: ix as u32,
+            sig,
+            room,
+            price: 0,
+            options: 0,
+            spend: vec![],
+        });
     }
     let used = |c: &Candidate| model.bin_caps.get(c.source as usize);
     out.sort_by(|a, b| {
-        (Reverse(&a.room), &sigs.words[a.sig as usize], used(a), a.source)
-            .cmp(&(Reverse(&b.room), &sigs.words[b.sig as usize], used(b), b.source))
+        (
+            Reverse(&a.room),
+            &sigs.words[a.sig as usize],
+            used(a),
+            a.source,
+        )
+            .cmp(&(
+                Reverse(&b.room),
+                &sigs.words[b.sig as usize],
+                used(b),
+                b.source,
+            ))
     });
     out
 }
@@ -307,14 +360,21 @@ fn undominated(mut kinds: Vec<Candidate>, words: &[Words]) -> Vec<Candidate> {
         let above = supersets.entry(kind.sig).or_insert_with(|| {
             let mine = &words[kind.sig as usize];
             (0..words.len() as u32)
-                .filter(|&s| mine.iter().zip(&words[s as usize]).all(|(a, b)| a & !b == 0))
+                .filter(|&s| {
+                    mine.iter()
+                        .zip(&words[s as usize])
+                        .all(|(a, b)| a & !b == 0)
+                })
                 .collect()
         });
-        let dominated = above.iter().flat_map(|&s| &kept_of[s as usize]).any(|&other| {
-            let other = &kept[other as usize];
-            other.room.iter().zip(&kind.room).all(|(o, k)| o >= k)
-                && spends_no_more(&other.spend, &kind.spend)
-        });
+        let dominated = above
+            .iter()
+            .flat_map(|&s| &kept_of[s as usize])
+            .any(|&other| {
+                let other = &kept[other as usize];
+                other.room.iter().zip(&kind.room).all(|(o, k)| o >= k)
+                    && spends_no_more(&other.spend, &kind.spend)
+            });
         if !dominated {
             kept_of[kind.sig as usize].push(kept.len() as u32);
             kept.push(kind);
@@ -325,6 +385,7 @@ fn undominated(mut kinds: Vec<Candidate>, words: &[Words]) -> Vec<Candidate> {
 
 fn spends_no_more(a: &[(u32, u64)], b: &[(u32, u64)]) -> bool {
     a.iter().all(|&(budget, spend)| {
-        b.iter().any(|&(other, most)| other == budget && spend <= most)
+        b.iter()
+            .any(|&(other, most)| other == budget && spend <= most)
     })
 }

@@ -99,7 +99,10 @@ pub(crate) const NOWHERE: u32 = u32::MAX;
 impl Model {
     /// Brings a problem into canonical form.
     pub(crate) fn new(problem: &Problem) -> Self {
-        let mut model = Self { budgets: problem.budgets.clone(), ..Self::default() };
+        let mut model = Self {
+            budgets: problem.budgets.clone(),
+            ..Self::default()
+        };
         let same_group = first_equal_groups(&problem.groups);
         let (cap_size, tokens) = caps_and_tokens(problem);
         model.n_tokens = tokens.len();
@@ -122,7 +125,11 @@ impl Model {
         }
         let scale = &self.scale;
         let scaled = |amounts: &[u64]| -> Vec<f64> {
-            amounts.iter().enumerate().map(|(ix, &x)| x as f64 / scale[ix % nd]).collect()
+            amounts
+                .iter()
+                .enumerate()
+                .map(|(ix, &x)| x as f64 / scale[ix % nd])
+                .collect()
         };
         self.room_f = scaled(&self.room);
         self.need_f = scaled(&self.need);
@@ -179,12 +186,28 @@ impl Model {
     pub(crate) fn fits(&self, slot: usize, class: usize) -> bool {
         self.may(slot, class) != NO
             && self.limit[class] > 0
-            && self.need(class).iter().zip(self.room(slot)).all(|(n, r)| n <= r)
+            && self
+                .need(class)
+                .iter()
+                .zip(self.room(slot))
+                .all(|(n, r)| n <= r)
+    }
+
+    /// Whether something among these items justifies a node of this slot.
+    pub(crate) fn justified(&self, slot: usize, items: &[(u32, u32)]) -> bool {
+        slot >= self.n_kinds
+            || items
+                .iter()
+                .any(|&(c, _)| self.may(slot, c as usize) == HOME)
     }
 
     /// How many items of each cap group are on the slot already.
     pub(crate) fn caps_used(&self, slot: usize) -> &[(u32, u32)] {
-        if slot < self.n_kinds { &[] } else { &self.bin_caps[slot - self.n_kinds] }
+        if slot < self.n_kinds {
+            &[]
+        } else {
+            &self.bin_caps[slot - self.n_kinds]
+        }
     }
 
     /// Kinds and bins.
@@ -201,7 +224,12 @@ impl Model {
     ) -> Vec<Label> {
         let mut ids: BTreeMap<Label, u32> = BTreeMap::new();
         let mut keyed = Vec::with_capacity(problem.rows.len());
-        for (ix, row) in problem.rows.iter().enumerate().filter(|(_, row)| row.count > 0) {
+        for (ix, row) in problem
+            .rows
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| row.count > 0)
+        {
             let group = |g: u32| same_group.get(g as usize).copied().unwrap_or(NOWHERE);
             let label = Label {
                 home: group(row.home),
@@ -212,7 +240,13 @@ impl Model {
             let next = ids.len() as u32;
             let label = *ids.entry(label).or_insert(next);
             let amounts: Box<[u64]> = dims.iter().map(|&d| need(row, d)).collect();
-            keyed.push((amounts, label, tokens.caps_of(row, problem.caps.len()), row.priority, ix));
+            keyed.push((
+                amounts,
+                label,
+                tokens.caps_of(row, problem.caps.len()),
+                row.priority,
+                ix,
+            ));
         }
         // Ids were given in order of arrival; make them follow the labels' order.
         let mut rank = vec![0; ids.len()];
@@ -280,8 +314,13 @@ impl Model {
                 .map(|&cap| renamed[cap as usize])
                 .filter(|&cap| cap != NOWHERE)
                 .collect();
-            let alone = self.emits[class].iter().any(|t| self.repels[class].contains(t));
-            let by_caps = caps.iter().map(|&cap| u64::from(self.cap_size[cap as usize])).min();
+            let alone = self.emits[class]
+                .iter()
+                .any(|t| self.repels[class].contains(t));
+            let by_caps = caps
+                .iter()
+                .map(|&cap| u64::from(self.cap_size[cap as usize]))
+                .min();
             let limit = by_caps.unwrap_or(u64::MAX).min(self.count[class]);
             self.limit.push(if alone { limit.min(1) } else { limit });
             self.repels_itself.push(alone);
@@ -312,7 +351,11 @@ fn first_equal_groups(groups: &[Group]) -> Vec<u32> {
     groups
         .iter()
         .enumerate()
-        .map(|(ix, group)| *first.entry((&group.kinds, &group.bins)).or_insert(ix as u32))
+        .map(|(ix, group)| {
+            *first
+                .entry((&group.kinds, &group.bins))
+                .or_insert(ix as u32)
+        })
         .collect()
 }
 
@@ -331,16 +374,22 @@ impl Tokens {
 
     /// The real tokens among these.
     pub(crate) fn of(&self, tokens: &[u32]) -> Box<[u32]> {
-        let mut found: Vec<u32> =
-            tokens.iter().filter_map(|t| self.token.get(t).copied()).collect();
+        let mut found: Vec<u32> = tokens
+            .iter()
+            .filter_map(|t| self.token.get(t).copied())
+            .collect();
         found.sort_unstable();
         found.dedup();
         found.into()
     }
 
     fn caps_of(&self, row: &Row, n_caps: usize) -> Box<[u32]> {
-        let mut caps: Vec<u32> =
-            row.caps.iter().copied().filter(|&cap| (cap as usize) < n_caps).collect();
+        let mut caps: Vec<u32> = row
+            .caps
+            .iter()
+            .copied()
+            .filter(|&cap| (cap as usize) < n_caps)
+            .collect();
         caps.extend(row.emits.iter().filter_map(|t| self.cap.get(t)));
         caps.sort_unstable();
         caps.dedup();
@@ -349,11 +398,20 @@ impl Tokens {
 
     fn caps_used(&self, bin: &crate::Bin, n_caps: usize) -> Vec<(u32, u32)> {
         let mut used: BTreeMap<u32, u32> = BTreeMap::new();
-        for &(cap, n) in bin.caps_used.iter().filter(|(cap, _)| (*cap as usize) < n_caps) {
+        for &(cap, n) in bin
+            .caps_used
+            .iter()
+            .filter(|(cap, _)| (*cap as usize) < n_caps)
+        {
             let sum = used.entry(cap).or_insert(0);
             *sum = sum.saturating_add(n);
         }
-        for cap in bin.emits.iter().chain(&bin.repels).filter_map(|t| self.cap.get(t)) {
+        for cap in bin
+            .emits
+            .iter()
+            .chain(&bin.repels)
+            .filter_map(|t| self.cap.get(t))
+        {
             used.insert(*cap, 1);
         }
         used.into_iter().filter(|&(_, n)| n > 0).collect()

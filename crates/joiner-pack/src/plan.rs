@@ -41,14 +41,20 @@ impl Plan {
     pub(crate) fn into_packing(mut self, problem: &Problem, model: &Model) -> Packing {
         let price = u64::try_from(self.price(model)).unwrap_or(u64::MAX);
         self.nodes.sort_unstable();
-        let mut rest: Vec<std::collections::VecDeque<(u32, u32)>> =
-            model.rows.iter().map(|rows| rows.iter().copied().collect()).collect();
+        let mut rest: Vec<std::collections::VecDeque<(u32, u32)>> = model
+            .rows
+            .iter()
+            .map(|rows| rows.iter().copied().collect())
+            .collect();
         let mut nodes = Vec::new();
         for node in &self.nodes {
             let slot = node.slot as usize;
             let source = model.source[slot];
-            let place =
-                if slot < model.n_kinds { Place::Kind(source) } else { Place::Bin(source) };
+            let place = if slot < model.n_kinds {
+                Place::Kind(source)
+            } else {
+                Place::Bin(source)
+            };
             for _ in 0..node.times {
                 let mut items = Vec::with_capacity(node.items.len());
                 for &(class, n) in &node.items {
@@ -62,7 +68,12 @@ impl Plan {
         unplaced.retain(|&(_, n)| n > 0);
         unplaced.sort_unstable();
         let values = vec![0.0; problem.rows.len()];
-        Packing { nodes, unplaced, price, values }
+        Packing {
+            nodes,
+            unplaced,
+            price,
+            values,
+        }
     }
 }
 

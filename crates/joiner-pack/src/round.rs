@@ -33,13 +33,21 @@ fn take_whole(
         }
         let times = u32::try_from(times).unwrap_or(u32::MAX);
         subtract(counts, items, times);
-        nodes.push(Node { slot: *slot, items: items.clone(), times });
+        nodes.push(Node {
+            slot: *slot,
+            items: items.clone(),
+            times,
+        });
     }
     nodes
 }
 
 fn owned(columns: &Columns<'_>) -> Vec<(Filling, f64)> {
-    columns.solution().into_iter().map(|(filling, x)| (filling.clone(), x)).collect()
+    columns
+        .solution()
+        .into_iter()
+        .map(|(filling, x)| (filling.clone(), x))
+        .collect()
 }
 
 /// The whole part of a fractional solution, the rest packed greedily.
@@ -61,7 +69,10 @@ fn finish(
     let mut greedy = Greedy::new(guide);
     nodes.extend(greedy.fill_bins(&mut counts, &mut taken, steps));
     nodes.extend(greedy.buy(&mut counts, steps));
-    Plan { nodes, unplaced: counts }
+    Plan {
+        nodes,
+        unplaced: counts,
+    }
 }
 
 /// Fixes whole parts, or else the largest fraction, and generates columns again for the rest,
@@ -79,8 +90,11 @@ pub(crate) fn dive(guide: Guide<'_>, columns: &Columns<'_>, steps: &mut Steps) -
             solution.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             for ((slot, items), x) in &solution {
                 let filling = (*slot, clipped(items, &counts));
-                if *x < 0.02 || filling.1.is_empty() {
+                if *x < 0.02 {
                     break;
+                }
+                if filling.1.is_empty() || !model.justified(*slot as usize, &filling.1) {
+                    continue;
                 }
                 fixed = take_whole(model, &[(filling, 1.0)], &mut counts, &mut taken);
                 if !fixed.is_empty() {
@@ -96,7 +110,7 @@ pub(crate) fn dive(guide: Guide<'_>, columns: &Columns<'_>, steps: &mut Steps) -
         let mut again = Columns::new(model, guide.cost, &counts, &taken);
         for (slot, items) in &pool {
             let items = clipped(items, &counts);
-            if !items.is_empty() {
+            if !items.is_empty() && model.justified(*slot as usize, &items) {
                 again.add(*slot, &items);
             }
         }

@@ -28,7 +28,7 @@ impl Chance {
 
     /// A number below `n`, which must not be zero.
     fn below(&mut self, n: usize) -> usize {
-        ((self.next() >> 32) * n as u64 >> 32) as usize
+        (((self.next() >> 32) * n as u64) >> 32) as usize
     }
 
     /// A number from zero to one.
@@ -47,6 +47,9 @@ struct Search<'a> {
     counts: Vec<u64>,
     noisy: Vec<f64>,
 }
+
+/// A slot and what to put there.
+type Fresh = (usize, Vec<(u32, u32)>);
 
 const HOT_MAX: usize = 24;
 const KINDS_A_NODE: usize = 8;
@@ -100,11 +103,19 @@ impl Search<'_> {
         let model = self.guide.model;
         let mut ratios = Vec::with_capacity(model.n_kinds);
         for kind in 0..model.n_kinds {
-            let classes: Vec<u32> =
-                (0..model.n_classes as u32).filter(|&c| model.fits(kind, c as usize)).collect();
+            let classes: Vec<u32> = (0..model.n_classes as u32)
+                .filter(|&c| model.fits(kind, c as usize))
+                .collect();
             let most: Vec<u32> = classes.iter().copied().take(400).collect();
             self.load.open(model, kind);
-            fill(model, &self.guide.taste(kind), &mut self.load, &model.count, &most, steps);
+            fill(
+                model,
+                &self.guide.taste(kind),
+                &mut self.load,
+                &model.count,
+                &most,
+                steps,
+            );
             let worth = value(self.guide.values, &self.load.items());
             ratios.push((worth / self.guide.cost[kind].max(1.0), kind as u32));
         }
@@ -115,14 +126,21 @@ impl Search<'_> {
                     let sig = model.sig[kind as usize] as usize;
                     model.allowed[sig * model.n_labels + label] != NO
                 };
-                let kinds = ratios.iter().map(|&(_, kind)| kind).filter(|&kind| allowed(kind));
+                let kinds = ratios
+                    .iter()
+                    .map(|&(_, kind)| kind)
+                    .filter(|&kind| allowed(kind));
                 kinds.take(HOT_MAX).collect()
             })
             .collect();
     }
 
     fn cost(&self, node: &Node) -> f64 {
-        self.guide.cost.get(node.slot as usize).copied().unwrap_or(0.0)
+        self.guide
+            .cost
+            .get(node.slot as usize)
+            .copied()
+            .unwrap_or(0.0)
     }
 
     /// A few places of nodes, mostly wasteful ones.
@@ -184,7 +202,9 @@ impl Search<'_> {
         }
         let mut cost = 0.0;
         while classes.iter().any(|&class| self.counts[class as usize] > 0) {
-            let Some((slot, items)) = self.best_node(nodes, picked, &classes, steps) else { break };
+            let Some((slot, items)) = self.best_node(nodes, picked, &classes, steps) else {
+                break;
+            };
             cost += self.guide.cost[slot];
             if cost > old {
                 break;
@@ -203,7 +223,11 @@ impl Search<'_> {
         for &(class, n) in &items {
             self.counts[class as usize] -= u64::from(n);
         }
-        new.push(Node { slot: slot as u32, items, times: 1 });
+        new.push(Node {
+            slot: slot as u32,
+            items,
+            times: 1,
+        });
     }
 
     fn filled(&mut self, slot: usize, classes: &[u32], steps: &mut Steps) -> Vec<(u32, u32)> {
@@ -217,9 +241,16 @@ impl Search<'_> {
             return Vec::new();
         }
         self.load.open(model, slot);
-        let taste = Taste { values: &self.noisy, ..self.guide.taste(slot) };
+        let taste = Taste {
+            values: &self.noisy,
+            ..self.guide.taste(slot)
+        };
         fill(model, &taste, &mut self.load, &self.counts, &some, steps);
-        if self.load.justified(model) { self.load.items() } else { Vec::new() }
+        if self.load.justified(model) {
+            self.load.items()
+        } else {
+            Vec::new()
+        }
     }
 
     /// The best of a few kinds for what is to be placed.
@@ -229,7 +260,7 @@ impl Search<'_> {
         picked: &[usize],
         classes: &[u32],
         steps: &mut Steps,
-    ) -> Option<(usize, Vec<(u32, u32)>)> {
+    ) -> Option<Fresh> {
         let model = self.guide.model;
         if model.n_kinds == 0 {
             return None;
@@ -239,8 +270,11 @@ impl Search<'_> {
             .map(|&at| nodes[at].slot)
             .filter(|&slot| (slot as usize) < model.n_kinds)
             .collect();
-        let open: Vec<u32> =
-            classes.iter().copied().filter(|&c| self.counts[c as usize] > 0).collect();
+        let open: Vec<u32> = classes
+            .iter()
+            .copied()
+            .filter(|&c| self.counts[c as usize] > 0)
+            .collect();
         for _ in 0..KINDS_A_NODE {
             let class = open[self.chance.below(open.len())] as usize;
             let hot = &self.hot[model.label[class] as usize];
@@ -254,7 +288,7 @@ impl Search<'_> {
         }
         kinds.sort_unstable();
         kinds.dedup();
-        let mut best: Option<(f64, usize, Vec<(u32, u32)>)> = None;
+        let mut best: Option<(f64, Fresh)> = None;
         for kind in kinds {
             let items = self.filled(kind as usize, classes, steps);
             if items.is_empty() {
@@ -265,9 +299,9 @@ impl Search<'_> {
             let slot = cheapest(&self.guide, &mut self.load, kind as usize, &items);
             let ratio = worth / self.guide.cost[slot].max(1e-9);
             if best.as_ref().is_none_or(|(most, ..)| ratio > *most) {
-                best = Some((ratio, slot, items));
+                best = Some((ratio, (slot, items)));
             }
         }
-        best.map(|(_, slot, items)| (slot, items))
+        best.map(|(_, node)| node)
     }
 }

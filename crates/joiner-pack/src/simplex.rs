@@ -35,7 +35,10 @@ impl Master {
     pub(crate) fn new(rhs: &[f64], start: Vec<Option<Column>>) -> Self {
         let n_rows = rhs.len();
         let mut columns: Vec<Column> = (0..n_rows as u32)
-            .map(|row| Column { cost: 0.0, entries: vec![(row, -1.0)] })
+            .map(|row| Column {
+                cost: 0.0,
+                entries: vec![(row, -1.0)],
+            })
             .collect();
         let mut basis = Vec::with_capacity(n_rows);
         let mut inverse = vec![0.0; n_rows * n_rows];
@@ -43,7 +46,9 @@ impl Master {
         let rhs: Vec<f64> = rhs
             .iter()
             .map(|&b| {
-                noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                noise = noise
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
                 let share = (noise >> 40) as f64 / (1_u64 << 24) as f64;
                 b + (b.abs() + 1.0) * 1e-5 * (0.5 + share)
             })
@@ -63,12 +68,24 @@ impl Master {
             };
             inverse[row * n_rows + row] = 1.0 / entry;
         }
-        let level = (0..n_rows).map(|r| rhs[r] * inverse[r * n_rows + r]).collect();
+        let level = (0..n_rows)
+            .map(|r| rhs[r] * inverse[r * n_rows + r])
+            .collect();
         let mut in_basis = vec![false; columns.len()];
         for &at in &basis {
             in_basis[at] = true;
         }
-        Self { n_rows, columns, rhs, basis, in_basis, inverse, level, pivots: 0, work: 0 }
+        Self {
+            n_rows,
+            columns,
+            rhs,
+            basis,
+            in_basis,
+            inverse,
+            level,
+            pivots: 0,
+            work: 0,
+        }
     }
 
     /// Adds a column that may enter.
@@ -94,12 +111,20 @@ impl Master {
 
     /// The cost of the current solution.
     pub(crate) fn objective(&self) -> f64 {
-        self.basis.iter().zip(&self.level).map(|(&at, x)| self.columns[at].cost * x).sum()
+        self.basis
+            .iter()
+            .zip(&self.level)
+            .map(|(&at, x)| self.columns[at].cost * x)
+            .sum()
     }
 
     /// Columns in use with their amounts.
     pub(crate) fn solution(&self) -> Vec<(usize, f64)> {
-        let used = self.basis.iter().zip(&self.level).filter(|&(&at, _)| at >= self.n_rows);
+        let used = self
+            .basis
+            .iter()
+            .zip(&self.level)
+            .filter(|&(&at, _)| at >= self.n_rows);
         used.map(|(&at, &x)| (at, x.max(0.0))).collect()
     }
 
@@ -114,8 +139,11 @@ impl Master {
                 if self.in_basis[at] {
                     continue;
                 }
-                let worth: f64 =
-                    candidate.entries.iter().map(|&(row, x)| x * duals[row as usize]).sum();
+                let worth: f64 = candidate
+                    .entries
+                    .iter()
+                    .map(|&(row, x)| x * duals[row as usize])
+                    .sum();
                 let score = (candidate.cost - worth) / candidate.cost.max(mean + 1e-9);
                 if score < best.0 {
                     best = (score, at);
@@ -133,8 +161,11 @@ impl Master {
         let n = self.n_rows;
         for (row, out) in column.iter_mut().enumerate() {
             let inverse = &self.inverse[row * n..][..n];
-            *out =
-                self.columns[entering].entries.iter().map(|&(r, x)| inverse[r as usize] * x).sum();
+            *out = self.columns[entering]
+                .entries
+                .iter()
+                .map(|&(r, x)| inverse[r as usize] * x)
+                .sum();
         }
         // Two passes: how far may it go if rows may be short by a hair, then the largest pivot
         // among the rows that block before that.
@@ -197,7 +228,9 @@ impl Master {
         }
         for at in 0..n {
             let size = |row: usize| a[row * n + at].abs();
-            let Some(row) = (at..n).max_by(|&x, &y| size(x).total_cmp(&size(y))) else { return };
+            let Some(row) = (at..n).max_by(|&x, &y| size(x).total_cmp(&size(y))) else {
+                return;
+            };
             if size(row) < 1e-11 {
                 return;
             }
@@ -210,8 +243,7 @@ impl Master {
                 a[at * n + k] /= pivot;
                 inverse[at * n + k] /= pivot;
             }
-            let (pivot_a, pivot_i) =
-                (a[at * n..][..n].to_vec(), inverse[at * n..][..n].to_vec());
+            let (pivot_a, pivot_i) = (a[at * n..][..n].to_vec(), inverse[at * n..][..n].to_vec());
             for other in 0..n {
                 let factor = a[other * n + at];
                 if other != at && factor != 0.0 {

@@ -9,6 +9,7 @@ use crate::greedy::Greedy;
 use crate::model::Model;
 use crate::plan::Plan;
 use crate::problem::{Packing, Problem, Settings};
+use crate::retarget::retarget;
 use crate::round::{dive, floor};
 use crate::search::improve;
 
@@ -21,12 +22,16 @@ use crate::search::improve;
 pub fn pack(problem: &Problem, settings: &Settings) -> Packing {
     let model = Model::new(problem);
     let mut steps = Steps::new(settings.steps_max);
-    let plain: Vec<f64> = model.price[..model.n_kinds].iter().map(|&p| p as f64).collect();
+    let plain: Vec<f64> = model.price[..model.n_kinds]
+        .iter()
+        .map(|&p| p as f64)
+        .collect();
     let (mut plan, values) = best_plan(&model, &plain, settings, &mut steps);
     if !budget::within(&model, &plan.nodes) {
         plan = budget::constrained(&model, &plan, settings, &mut steps);
     }
     let mut packing = plan.into_packing(problem, &model);
+    retarget(problem, &mut packing, settings);
     for (class, rows) in model.rows.iter().enumerate() {
         for &(row, _) in rows {
             packing.values[row as usize] = values[class];
@@ -45,48 +50,57 @@ pub(crate) fn best_plan(
 ) -> (Plan, Vec<f64>) {
     let cost: Vec<f64> = plain.iter().map(|p| p + settings.node_fee as f64).collect();
     let sorted = plain.is_sorted();
-    let search_duals = duals(model, &cost, 10);
-    let by_duals = Guide { cost_follows_price: sorted, ..guide(model, &search_duals, &cost) };
+    let search_duals = duals(
+        model,
+        &cost,
+        10,
+        !model.shared_caps.is_empty() && !is_heavy(model),
+    );
+    let by_duals = Guide {
+        cost_follows_price: sorted,
+        ..guide(model, &search_duals, &cost)
+    };
     let better = |a: Plan, b: Plan| if is_better(&cost, &b, &a) { b } else { a };
-    let t0 = std::time::Instant::now();
     let mut best = dual_greedy(by_duals, steps);
-    eprintln!("greedy {:.4} {:.1} ms", best.price(model) as f64/1e9, t0.elapsed().as_secs_f64()*1e3);
     if let Some(plan) = plain_first_fit(by_duals, steps) {
         best = better(best, plan);
     }
     let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
     let whole = settings.steps_max;
     let scaled = |base: u64, each: u64| base.saturating_add(n_items.saturating_mul(each));
-    let search_steps = (whole / 2).min(scaled(10_000_000, 40_000));
+    let most = if is_heavy(model) {
+        whole / 20
+    } else {
+        whole / 2
+    };
+    let search_steps = most.min(scaled(10_000_000, 40_000));
     if !repeats(model, settings) {
         let mut share = steps.share(search_steps);
         improve(by_duals, &mut best, TRIES, &mut share);
         steps.back(share);
-        return (best, duals(model, plain, 10).values);
+        return (best, duals(model, plain, 10, true).values);
     }
     let mut columns = Columns::new(model, plain, &model.count, &vec![false; model.n_bins]);
     for node in &best.nodes {
         columns.add(node.slot, &node.items);
     }
-    let mut share = steps.share((whole / 4).min(scaled(20_000_000, 40_000)));
+    let mut share = steps.share((whole / 3).min(scaled(30_000_000, 60_000)));
     columns.focus(&search_duals.values, &mut share);
     columns.run(60, &mut share);
-    let mut values = columns.values();
-    if !share.over() {
-        let mut part = steps.share((whole / 6).min(scaled(15_000_000, 40_000)));
-        values = columns.clone().settled_values(25, &mut part);
-        steps.back(part);
-    }
+    let mut part = steps.share((whole / 5).min(scaled(30_000_000, 40_000)));
+    let values = columns.clone().settled_values(40, &mut part);
+    steps.back(part);
     columns.set_cost(&cost);
     columns.run(20, &mut share);
     let search_values = columns.values();
-    let by_columns = Guide { values: &search_values, ..by_duals };
+    let by_columns = Guide {
+        values: &search_values,
+        ..by_duals
+    };
     best = better(best, floor(by_columns, &columns, steps));
-    if !share.over() {
-        let mut part = steps.share((whole / 6).min(scaled(15_000_000, 40_000)));
-        best = better(best, dive(by_columns, &columns, &mut part));
-        steps.back(part);
-    }
+    let mut part = steps.share((whole / 5).min(scaled(15_000_000, 40_000)));
+    best = better(best, dive(by_columns, &columns, &mut part));
+    steps.back(part);
     steps.back(share);
     let mut share = steps.share(search_steps);
     improve(by_columns, &mut best, TRIES, &mut share);
@@ -101,8 +115,33 @@ const TRIES: usize = 600;
 pub(crate) fn repeats(model: &Model, settings: &Settings) -> bool {
     let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
     let repeat = n_items / 3 * 2 >= model.n_classes as u64 || model.n_classes <= FEW_CLASSES;
-    repeat && model.n_classes + model.n_bins <= settings.columns_rows_max
+    repeat && model.n_classes + model.n_bins <= settings.columns_rows_max && !is_heavy(model)
 }
+
+/// Whether pricing all kinds once is already a lot of work.
+fn is_heavy(model: &Model) -> bool {
+    let n_sigs = model.allowed.len() / model.n_labels.max(1);
+    let mut of_label = vec![0_usize; model.n_labels];
+    for &label in &model.label {
+        of_label[label as usize] += 1;
+    }
+    let classes = |sig: usize| -> usize {
+        let may = &model.allowed[sig * model.n_labels..][..model.n_labels];
+        may.iter()
+            .zip(&of_label)
+            .filter(|(may, _)| **may > 0)
+            .map(|(_, n)| n)
+            .sum()
+    };
+    let of_sig: Vec<usize> = (0..n_sigs).map(classes).collect();
+    let pairs: usize = model.sig[..model.n_kinds]
+        .iter()
+        .map(|&sig| of_sig[sig as usize])
+        .sum();
+    pairs * (model.n_dims + model.shared_caps.len()) > HEAVY
+}
+
+const HEAVY: usize = 800_000;
 
 const FEW_CLASSES: usize = 24;
 
@@ -124,7 +163,10 @@ fn dual_greedy(guide: Guide<'_>, steps: &mut Steps) -> Plan {
     let mut taken = vec![false; guide.model.n_bins];
     let mut nodes = greedy.fill_bins(&mut counts, &mut taken, steps);
     nodes.extend(greedy.buy(&mut counts, steps));
-    Plan { nodes, unplaced: counts }
+    Plan {
+        nodes,
+        unplaced: counts,
+    }
 }
 
 fn plain_first_fit(guide: Guide<'_>, steps: &mut Steps) -> Option<Plan> {
@@ -135,14 +177,20 @@ fn plain_first_fit(guide: Guide<'_>, steps: &mut Steps) -> Option<Plan> {
     let bought = first_fit(&guide, &mut counts, &mut share);
     steps.back(share);
     nodes.extend(bought?);
-    Some(Plan { nodes, unplaced: counts })
+    Some(Plan {
+        nodes,
+        unplaced: counts,
+    })
 }
 
 /// Whether the first plan places more, or as much for a lower cost.
 fn is_better(cost: &[f64], a: &Plan, b: &Plan) -> bool {
     let sum = |plan: &Plan| -> f64 {
         let each = |slot: u32| cost.get(slot as usize).copied().unwrap_or(0.0);
-        plan.nodes.iter().map(|node| each(node.slot) * f64::from(node.times)).sum()
+        plan.nodes
+            .iter()
+            .map(|node| each(node.slot) * f64::from(node.times))
+            .sum()
     };
     (a.n_unplaced(), sum(a)) < (b.n_unplaced(), sum(b))
 }

@@ -9,7 +9,10 @@ use joiner_pack::{Packing, Place, Problem, Settings, bound, pack};
 use random::{Random, Style};
 
 fn settings() -> Settings {
-    Settings { steps_max: 3_000_000, ..Settings::default() }
+    Settings {
+        steps_max: 3_000_000,
+        ..Settings::default()
+    }
 }
 
 /// Whether a place could hold one item of the row by itself.
@@ -25,7 +28,10 @@ fn assert_legal(problem: &Problem, packing: &Packing, what: &str) {
     }
     for &(row, _) in &packing.unplaced {
         for kind in 0..problem.kinds.len() as u32 {
-            assert!(!holds_alone(problem, Place::Kind(kind), row), "{what}: row {row} left over");
+            assert!(
+                !holds_alone(problem, Place::Kind(kind), row),
+                "{what}: row {row} left over"
+            );
         }
     }
 }
@@ -42,7 +48,11 @@ fn packings_are_legal_and_complete_and_bounds_hold() {
                 let low = bound(&problem, Some(&packing.values), &settings());
                 assert!(low <= packing.price, "{what}: {low} over {}", packing.price);
                 let low = bound(&problem, None, &settings());
-                assert!(low <= packing.price, "{what}: {low} over {} unhinted", packing.price);
+                assert!(
+                    low <= packing.price,
+                    "{what}: {low} over {} unhinted",
+                    packing.price
+                );
             }
         }
     }
@@ -50,16 +60,28 @@ fn packings_are_legal_and_complete_and_bounds_hold() {
 
 #[test]
 fn any_hint_gives_a_true_bound() {
-    let style = Style { n_rows: 9, count_max: 9, n_kinds: 9, n_bins: 3, ..Style::default() };
+    let style = Style {
+        n_rows: 9,
+        count_max: 9,
+        n_kinds: 9,
+        n_bins: 3,
+        ..Style::default()
+    };
     for seed in 0..40 {
         let problem = random::problem(seed, style);
         let packing = pack(&problem, &settings());
         let mut random = Random::new(seed);
         for scale in [0.0, 1.0, 1e9, 1e30] {
-            let hint: Vec<f64> =
-                packing.values.iter().map(|_| random.within(0, 100) as f64 * scale).collect();
+            let hint: Vec<f64> = packing
+                .values
+                .iter()
+                .map(|_| random.within(0, 100) as f64 * scale)
+                .collect();
             let low = bound(&problem, Some(&hint), &settings());
-            assert!(!packing.unplaced.is_empty() || low <= packing.price, "seed {seed} {scale}");
+            assert!(
+                !packing.unplaced.is_empty() || low <= packing.price,
+                "seed {seed} {scale}"
+            );
         }
         let odd = vec![f64::NAN; problem.rows.len()];
         assert!(bound(&problem, Some(&odd), &settings()) <= packing.price);
@@ -68,10 +90,21 @@ fn any_hint_gives_a_true_bound() {
 
 #[test]
 fn many_different_items_are_packed_legally() {
-    let style =
-        Style { n_rows: 900, count_max: 1, n_kinds: 40, n_bins: 30, ..Style::default() };
+    let style = Style {
+        n_rows: 900,
+        count_max: 1,
+        n_kinds: 40,
+        n_bins: 30,
+        ..Style::default()
+    };
     for (seed, selective) in [(1, false), (2, true)] {
-        let style = Style { selective, fillers: selective, caps: true, tokens: true, ..style };
+        let style = Style {
+            selective,
+            fillers: selective,
+            caps: true,
+            tokens: true,
+            ..style
+        };
         let problem = random::problem(seed, style);
         let packing = pack(&problem, &settings());
         assert_legal(&problem, &packing, "many");
@@ -91,7 +124,11 @@ fn shuffled(problem: &Problem, random: &mut Random) -> Problem {
     other.rows = rows.iter().map(|&r| problem.rows[r].clone()).collect();
     for group in &mut other.groups {
         let moved = |order: &[usize], set: &fixedbitset::FixedBitSet| {
-            order.iter().enumerate().filter(|(_, old)| set.contains(**old)).map(|(new, _)| new)
+            order
+                .iter()
+                .enumerate()
+                .filter(|(_, old)| set.contains(**old))
+                .map(|(new, _)| new)
                 .collect()
         };
         group.kinds = moved(&kinds, &group.kinds);
@@ -105,12 +142,24 @@ fn the_order_of_the_input_does_not_matter() {
     for (seed, style) in random::styles().into_iter().enumerate() {
         let problem = random::problem(seed as u64, style);
         let packing = pack(&problem, &settings());
-        assert_eq!(packing, pack(&problem, &settings()), "{style:?}: two runs differ");
+        assert_eq!(
+            packing,
+            pack(&problem, &settings()),
+            "{style:?}: two runs differ"
+        );
         let other = shuffled(&problem, &mut Random::new(seed as u64 + 99));
         let again = pack(&other, &settings());
         assert_eq!(packing.price, again.price, "seed {seed} {style:?}");
-        assert_eq!(packing.nodes.len(), again.nodes.len(), "seed {seed} {style:?}");
+        assert_eq!(
+            packing.nodes.len(),
+            again.nodes.len(),
+            "seed {seed} {style:?}"
+        );
         let low = bound(&problem, None, &settings());
-        assert_eq!(low, bound(&other, None, &settings()), "seed {seed} {style:?}");
+        assert_eq!(
+            low,
+            bound(&other, None, &settings()),
+            "seed {seed} {style:?}"
+        );
     }
 }

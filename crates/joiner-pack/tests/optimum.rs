@@ -64,7 +64,13 @@ fn place(
     for kind in 0..problem.kinds.len() as u32 {
         nodes.push((Place::Kind(kind), vec![(row, 1)]));
         if possible(problem, &nodes[nodes.len() - 1]) {
-            place(problem, rest, nodes, price + problem.kinds[kind as usize].price, best);
+            place(
+                problem,
+                rest,
+                nodes,
+                price + problem.kinds[kind as usize].price,
+                best,
+            );
         }
         nodes.pop();
     }
@@ -97,13 +103,22 @@ fn bound_best_and_packing_are_in_order() {
         for &(row, n) in &packing.unplaced {
             problem.rows[row as usize].count -= n;
         }
-        let Some(best) = cheapest(&problem) else { continue };
+        let Some(best) = cheapest(&problem) else {
+            continue;
+        };
         let packing = pack(&problem, &Settings::default());
         for hint in [Some(&packing.values[..]), None] {
             let low = bound(&problem, hint, &Settings::default());
-            assert!(low <= best, "seed {seed} {style:?}: bound {low} over the best {best}");
+            assert!(
+                low <= best,
+                "seed {seed} {style:?}: bound {low} over the best {best}"
+            );
         }
-        assert!(packing.price >= best, "seed {seed}: {} under the best {best}", packing.price);
+        assert!(
+            packing.price >= best,
+            "seed {seed}: {} under the best {best}",
+            packing.price
+        );
         assert!(
             packing.price as f64 <= best as f64 * 1.35 + 1.0,
             "seed {seed} {style:?}: {} and best {best}",

@@ -70,6 +70,33 @@ impl Ledger {
         self.opened.iter().map(|node| ground.kinds[node.kind as usize].price).sum()
     }
 
+    /// Takes nodes apart that `fine` refuses and buys nodes for each part of them alone.
+    pub(crate) fn separate(
+        &mut self,
+        maker: &mut RowMaker<'_, '_>,
+        mut fine: impl FnMut(&Opened) -> bool,
+    ) {
+        let (kept, refused): (Vec<Opened>, Vec<Opened>) =
+            std::mem::take(&mut self.opened).into_iter().partition(|node| fine(node));
+        self.opened = kept;
+        for (part, count) in refused.into_iter().flat_map(|node| node.parts) {
+            let mut alone = Self::default();
+            maker.set_elsewhere(&self.opened);
+            let left = alone.settle(maker, &[Todo { part, count, stage: 0 }], &|_, _| false);
+            self.shut_out.extend(left.iter().map(|t| (t.part, t.count)));
+            for node in alone.opened {
+                if fine(&node) {
+                    self.opened.push(node);
+                } else {
+                    self.shut_out.extend(node.parts);
+                }
+            }
+            // Rooms of existing nodes were shared out before; a second helping is not to be had.
+            self.shut_out.extend(alone.on_hosts.into_iter().map(|(_, p, n)| (p, n)));
+        }
+        maker.set_elsewhere(&[]);
+    }
+
     /// The same items packed all at once, if that is cheaper.
     fn improve(
         self,

@@ -22,6 +22,7 @@ mod classes;
 mod finish;
 mod floor;
 mod ground;
+mod groups;
 mod layout;
 mod ledger;
 mod marks;

@@ -7,11 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use joiner_model::{Name, Plan, PodIx, Problem};
+use joiner_model::{Name, Plan, PodIx, Pool, Problem};
 
 use crate::bundles::bundle;
 use crate::cells::{CellCaps, Hints, Part, admit};
 use crate::classes::{Classes, Demand};
+use crate::finish::Finisher;
 use crate::ground::Ground;
 use crate::ledger::Ledger;
 use crate::rows::RowMaker;
@@ -127,7 +128,12 @@ impl Attempt {
         let mut refused = bundles.refused;
         refused.extend(admission.refused);
         let mut maker = RowMaker::new(ground, choices, &classes, &parts);
-        let ledger = Ledger::pack(ground, &mut maker, &parts);
+        let mut ledger = Ledger::pack(ground, &mut maker, &parts);
+        let asks_for_values = |pool: &Pool| pool.requirements.iter().any(|r| r.min_values().is_some());
+        if ground.problem.pools.iter().any(asks_for_values) {
+            let mut finisher = Finisher::new(ground, choices, &classes, &parts);
+            ledger.separate(&mut maker, |node| finisher.shape(node).is_some());
+        }
         Self {
             classes,
             parts,

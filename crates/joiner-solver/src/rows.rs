@@ -5,18 +5,19 @@
 //! *also*: a pod may justify a node only in the heaviest pools that can hold it, and may fill up a
 //! node of a lighter pool that another pod justifies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fixedbitset::FixedBitSet;
 use joiner_model::{HostPort, Name};
 use joiner_pack as pack;
 
 use crate::budgets::{Budget, budgets, spends};
-use crate::cells::{Limits, Part, need_of};
+use crate::cells::{Part, need_of};
 use crate::classes::{Class, Classes, Demand};
 use crate::ground::{Ground, Interner};
+use crate::groups::KindSets;
 use crate::marks::Marks;
-use crate::select::{Choices, Sel};
+use crate::select::Choices;
 
 /// A node that an earlier round bought.
 #[derive(Clone, Debug)]
@@ -60,14 +61,13 @@ pub(crate) struct RowMaker<'a, 'p> {
     strict: bool,
     /// Pool weights count.
     weights: bool,
-    members: BTreeMap<GroupKey, FixedBitSet>,
+    /// What is spent of the budgets by nodes that are not offered as bins.
+    spent_elsewhere: Vec<u64>,
+    sets: KindSets,
     /// Limited resource and remaining amount by budget; `None` for reservations.
     pub(crate) budgets: Vec<Budget>,
     spends: Vec<Vec<(u32, u64)>>,
 }
-
-/// Everything that decides which kinds an item may use, apart from its size.
-type GroupKey = (Vec<u32>, Limits, Vec<HostPort>);
 
 impl<'a, 'p> RowMaker<'a, 'p> {
     /// Prepares caps, tokens and budgets.
@@ -88,7 +88,6 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         drivers.dedup();
         let budgets = budgets(ground);
         let spends = spends(ground, &budgets);
-        let members = BTreeMap::new();
         Self {
             ground,
             choices,
@@ -98,7 +97,8 @@ impl<'a, 'p> RowMaker<'a, 'p> {
             drivers,
             strict: false,
             weights: true,
-            members,
+            spent_elsewhere: Vec::new(),
+            sets: KindSets::default(),
             budgets,
             spends,
         }
@@ -107,6 +107,11 @@ impl<'a, 'p> RowMaker<'a, 'p> {
     /// Leaves pool weights aside, as the bound must.
     pub(crate) fn ignore_weights(&mut self) {
         self.weights = false;
+    }
+
+    /// Counts these nodes against the budgets without offering them as bins.
+    pub(crate) fn set_elsewhere(&mut self, opened: &[Opened]) {
+        self.spent_elsewhere = self.spent(opened);
     }
 
     /// Whether slack caps count as caps from now on.
@@ -162,55 +167,19 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         spent
     }
 
-    /// Kinds that an item may use whatever its size, in pools that `pool_open` admits.
-    fn kinds_of(&mut self, p: u32) -> FixedBitSet {
+    /// The number of the set of kinds that an item may use whatever its size.
+    fn kinds_of(&mut self, p: u32) -> u32 {
         let part = &self.parts[p as usize];
-        let mut choice: Vec<u32> = part
-            .item
-            .members
-            .iter()
-            .map(|(c, _)| self.class(*c).choice)
-            .collect();
+        let members = &part.item.members;
+        let mut choice: Vec<u32> = members.iter().map(|(c, _)| self.class(*c).choice).collect();
         choice.sort_unstable();
         choice.dedup();
         let mut ports: Vec<HostPort> = Vec::new();
         if self.ground.daemon_ports.len() > 1 {
-            for (c, _) in &part.item.members {
-                ports.extend(self.shape_ports(*c).iter().cloned());
-            }
+            members.iter().for_each(|(c, _)| ports.extend(self.shape_ports(*c).iter().cloned()));
         }
         let key = (choice, part.limits.clone(), ports);
-        if part.item.only_hosts.is_some() {
-            return FixedBitSet::with_capacity(self.ground.kinds.len());
-        }
-        if let Some(kinds) = self.members.get(&key) {
-            return kinds.clone();
-        }
-        let sels: Vec<Vec<Sel>> = key
-            .0
-            .iter()
-            .map(|c| {
-                let mut sels = self.choices.all[*c as usize].alternatives.clone();
-                for sel in &mut sels {
-                    key.1
-                        .iter()
-                        .for_each(|(k, values)| sel.limit(self.ground, k, values));
-                }
-                sels
-            })
-            .collect();
-        let mut kinds = FixedBitSet::with_capacity(self.ground.kinds.len());
-        for (k, kind) in self.ground.kinds.iter().enumerate() {
-            let free = self.ground.daemon_ports[kind.ports as usize]
-                .iter()
-                .all(|taken| key.2.iter().all(|port| !port.conflicts(taken)));
-            kinds.set(
-                k,
-                free && sels.iter().all(|s| s.iter().any(|sel| sel.has(kind))),
-            );
-        }
-        self.members.insert(key, kinds.clone());
-        kinds
+        self.sets.number(self.ground, self.choices, key, self.weights)
     }
 
     fn class(&self, c: u32) -> &Class {
@@ -271,47 +240,44 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         closed: &dyn Fn(u32, usize) -> bool,
         opened: &[Opened],
     ) -> Rows {
-        let mut groups: Interner<(Vec<usize>, Vec<u32>)> = Interner::default();
+        let mut groups: Interner<GroupId> = Interner::default();
         let mut by_row: BTreeMap<RowKey, (u32, Vec<Todo>)> = BTreeMap::new();
         let mut hopeless = Vec::new();
+        let stages: BTreeSet<u32> = todo.iter().map(|t| t.stage).collect();
+        let n_pools = self.ground.problem.pools.len();
+        let closed: BTreeMap<u32, Vec<bool>> =
+            stages.iter().map(|s| (*s, (0..n_pools).map(|p| closed(*s, p)).collect())).collect();
         for item in todo {
             let part = &self.parts[item.part as usize];
             let need = self.need(part);
-            let mut kinds = self.kinds_of(item.part);
-            crate::ground::keep(&mut kinds, |k| {
-                !closed(item.stage, self.ground.pool_of(&self.ground.kinds[k]))
-            });
-            let bins = self.bins_of(part, &kinds, opened);
-            let weight = |k: usize| {
-                let pool = self.ground.pool_of(&self.ground.kinds[k]);
-                if self.weights { self.ground.problem.pools[pool].weight } else { 0 }
-            };
-            let heaviest = kinds
-                .ones()
-                .filter(|k| self.holds(*k, &need))
-                .map(weight)
-                .max();
-            let bins_fit = !bins.is_empty();
-            if heaviest.is_none() && !bins_fit {
+            let number = self.kinds_of(item.part);
+            let set = self.sets.get(number);
+            let bins = self.bins_of(part, &set.all, opened);
+            let to_buy = part.item.only_hosts.is_none();
+            let heaviest = set.heaviest(self.ground, &need, &closed[&item.stage]);
+            let heaviest = heaviest.filter(|_| to_buy);
+            if heaviest.is_none() && bins.is_empty() {
                 hopeless.push(*item);
                 continue;
             }
-            let home: Vec<usize> = kinds
-                .ones()
-                .filter(|k| Some(weight(*k)) == heaviest)
-                .collect();
-            let also: Vec<usize> = kinds
-                .ones()
-                .filter(|k| heaviest.is_some_and(|h| weight(*k) < h))
-                .collect();
-            let home = groups.intern((home, bins));
-            let also = (!also.is_empty()).then(|| groups.intern((also, Vec::new())));
+            let lighter = heaviest.is_some_and(|h| set.by_weight.iter().any(|(w, _)| *w < h));
+            let group = |home: bool, bins: Vec<u32>| GroupId {
+                set: number,
+                stage: item.stage,
+                weight: heaviest,
+                home,
+                bins,
+            };
+            let home = groups.intern(group(true, bins));
+            let also = lighter.then(|| groups.intern(group(false, Vec::new())));
             let key = self.row_key(part, need, home, also);
             let entry = by_row.entry(key).or_default();
             entry.0 += item.count;
             entry.1.push(*item);
         }
-        self.assemble(by_row, &groups.items, opened, hopeless)
+        let groups: Vec<pack::Group> =
+            groups.items.iter().map(|id| self.pack_group(id, &closed, opened)).collect();
+        self.assemble(by_row, groups, opened, hopeless)
     }
 
     /// Need of an item, volumes per driver behind the resources.
@@ -335,9 +301,31 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         need
     }
 
-    fn holds(&self, k: usize, need: &[u64]) -> bool {
-        let room = self.ground.room_of(&self.ground.kinds[k]);
-        need.iter().zip(room).all(|(q, r)| q <= r)
+    /// Kinds of the heaviest pools that will do, or of all lighter ones, and bins.
+    fn pack_group(
+        &self,
+        id: &GroupId,
+        closed: &BTreeMap<u32, Vec<bool>>,
+        opened: &[Opened],
+    ) -> pack::Group {
+        let closed = &closed[&id.stage];
+        let mut kinds = FixedBitSet::with_capacity(self.ground.kinds.len());
+        for (weight, of_weight) in &self.sets.get(id.set).by_weight {
+            let wanted = match id.weight {
+                Some(heaviest) if id.home => *weight == heaviest,
+                Some(heaviest) => *weight < heaviest,
+                None => false,
+            };
+            if wanted {
+                let open = |k: &&u32| {
+                    !closed[self.ground.pool_of(&self.ground.kinds[**k as usize])]
+                };
+                kinds.extend(of_weight.iter().filter(open).map(|k| *k as usize));
+            }
+        }
+        let mut bins = FixedBitSet::with_capacity(self.ground.hosts.len() + opened.len());
+        bins.extend(id.bins.iter().map(|b| *b as usize));
+        pack::Group { kinds, bins }
     }
 
     /// Existing and opened nodes as numbers of bins: hosts first, then opened nodes.
@@ -392,7 +380,7 @@ impl<'a, 'p> RowMaker<'a, 'p> {
     fn assemble(
         &self,
         by_row: BTreeMap<RowKey, (u32, Vec<Todo>)>,
-        groups: &[(Vec<usize>, Vec<u32>)],
+        groups: Vec<pack::Group>,
         opened: &[Opened],
         hopeless: Vec<Todo>,
     ) -> Rows {
@@ -413,22 +401,16 @@ impl<'a, 'p> RowMaker<'a, 'p> {
             });
             sources.push(source);
         }
-        let group = |(kinds, bins): &(Vec<usize>, Vec<u32>)| {
-            let mut group = pack::Group {
-                kinds: FixedBitSet::with_capacity(n_kinds),
-                bins: FixedBitSet::with_capacity(n_bins),
-            };
-            group.kinds.extend(kinds.iter().copied());
-            group.bins.extend(bins.iter().map(|b| *b as usize));
-            group
-        };
-        let spent = self.spent(opened);
+        let mut spent = self.spent(opened);
+        for (sum, elsewhere) in spent.iter_mut().zip(&self.spent_elsewhere) {
+            *sum += elsewhere;
+        }
         let problem = pack::Problem {
             n_dims: self.ground.dims.len() + self.drivers.len(),
             rows,
             kinds: (0..n_kinds).map(|k| self.pack_kind(k)).collect(),
             bins: (0..n_bins).map(|b| self.pack_bin(b, opened)).collect(),
-            groups: groups.iter().map(group).collect(),
+            groups,
             caps: self.marks.caps.clone(),
             budgets: self
                 .budgets
@@ -529,6 +511,16 @@ impl<'a, 'p> RowMaker<'a, 'p> {
 
 /// New nodes have no volume limit that we could know.
 const VOLUMES_UNLIMITED: u64 = 1 << 40;
+
+/// A group of the packer, before it is written out.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct GroupId {
+    set: u32,
+    stage: u32,
+    weight: Option<i32>,
+    home: bool,
+    bins: Vec<u32>,
+}
 
 /// What makes two items the same to the packer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -23,12 +23,9 @@ impl Attempt {
         let mut finisher = Finisher::new(ground, choices, &self.classes, &self.parts);
         let mut launches = Vec::new();
         let mut placed: Vec<PodIx> = Vec::new();
-        let mut lost: Vec<u32> = Vec::new();
         for node in &self.ledger.opened {
-            let Some(shaped) = finisher.shape(node) else {
-                lost.extend(node.parts.iter().map(|(p, _)| *p));
-                continue;
-            };
+            // Nodes without a final shape were taken apart before.
+            let Some(shaped) = finisher.shape(node) else { continue };
             let mut own = pods.deal(&self.parts, &node.parts);
             sort_by_name(problem, &mut own);
             let mut requests = Resources::new();

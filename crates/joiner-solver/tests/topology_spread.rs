@@ -1,13 +1,15 @@
 //! Topology spread: the numbered behaviors 149 to 162, on a catalog of three zones.
 
-use joiner_testkit::{
-    HOSTNAME, Outcome, PodBuilder, World, ZONE, instance_type, node, pod, pool,
-};
+use joiner_testkit::{HOSTNAME, Outcome, PodBuilder, World, ZONE, instance_type, node, pod, pool};
 use serde_json::{Value, json};
 
 /// A catalog without pools: 2, 4 and 8 cores, on demand in zones a, b and c.
 fn catalog() -> World {
-    let sizes = [("small", "2", 0.1), ("medium", "4", 0.2), ("large", "8", 0.4)];
+    let sizes = [
+        ("small", "2", 0.1),
+        ("medium", "4", 0.2),
+        ("large", "8", 0.4),
+    ];
     let types = sizes.map(|(name, cpu, dollars)| instance_type(name).cpu(cpu).price(dollars));
     World::new().add(types)
 }
@@ -71,7 +73,9 @@ fn core_149_four_pods_over_three_zones() {
         {"key": "app", "operator": "In", "values": ["web", "other"]}]});
     let selector = json!({"labelSelector": by_expression});
     let web = pod("web").replicas(4).cpu("1");
-    let outcome = zones("a b c").add(web.spread_with(ZONE, 1, selector)).solve();
+    let outcome = zones("a b c")
+        .add(web.spread_with(ZONE, 1, selector))
+        .solve();
     outcome.assert_all_placed().assert_price(0.3);
     assert_eq!(profile(&outcome, ZONE, "web"), [2, 1, 1]);
 }
@@ -80,34 +84,54 @@ fn core_149_four_pods_over_three_zones() {
 fn core_149_a_node_under_a_spread_has_one_zone() {
     let outcome = zones("a b c").add(web(3, 1)).solve();
     for ix in 0..3 {
-        assert_eq!(outcome.open(&format!("web-{ix}"), ZONE).len(), 1, "{outcome}");
+        assert_eq!(
+            outcome.open(&format!("web-{ix}"), ZONE).len(),
+            1,
+            "{outcome}"
+        );
     }
 }
 
 #[test]
 fn core_150_the_pool_limits_the_zones() {
     let outcome = zones("a b").add(web(4, 1)).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:2 b:2").assert_price(0.2);
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:2 b:2")
+        .assert_price(0.2);
     let outcome = zones("b").add(web(4, 1)).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "b:4").assert_price(0.2);
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "b:4")
+        .assert_price(0.2);
 }
 
 #[test]
 fn core_151_zones_of_two_pools() {
-    let world = catalog().add(pool("one").label(ZONE, "a")).add(pool("two").label(ZONE, "b"));
+    let world = catalog()
+        .add(pool("one").label(ZONE, "a"))
+        .add(pool("two").label(ZONE, "b"));
     let outcome = world.add(web(4, 1)).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:2 b:2");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:2 b:2");
     outcome.assert_counts("karpenter.sh/nodepool", "web", "one:2 two:2");
 
-    let world = catalog().add(pool("one").zones("a")).add(pool("two").zones("b c").weight(9));
+    let world = catalog()
+        .add(pool("one").zones("a"))
+        .add(pool("two").zones("b c").weight(9));
     let outcome = world.add(web(6, 1)).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:2 b:2 c:2");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:2 b:2 c:2");
     outcome.assert_counts("karpenter.sh/nodepool", "web", "one:2 two:4");
 }
 
 #[test]
 fn core_152_a_zone_that_only_a_full_node_has() {
-    let outcome = resident(zones("a b"), "old", "web", "c").add(web(6, 1)).solve();
+    let outcome = resident(zones("a b"), "old", "web", "c")
+        .add(web(6, 1))
+        .solve();
     outcome.assert_counts(ZONE, "web", "a:2 b:2");
     assert_left(&outcome, 2, "skew");
     assert_left(&outcome, 2, ZONE);
@@ -121,7 +145,9 @@ fn core_153_the_only_zone_there_is_fills_up_to_the_skew() {
     assert_left(&outcome, 4, "skew");
     // Pods that may go to this zone only are not measured against the others.
     let outcome = world.add(web(10, 5).node_affinity(ZONE, "In", "c")).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "c:10");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "c:10");
 }
 
 #[test]
@@ -132,12 +158,18 @@ fn core_154_a_skew_that_is_broken_is_mended_first() {
     }
     world = resident(world, "four", "web", "b");
     let outcome = world.clone().add(web(1, 1)).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "c:1");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "c:1");
     let outcome = world.clone().add(web(5, 1)).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "b:2 c:3");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "b:2 c:3");
     // The two empty zones take turns; the full one waits for them.
     let outcome = world.add(web(3, 1)).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "b:1 c:2");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "b:1 c:2");
 }
 
 #[test]
@@ -155,7 +187,9 @@ fn core_155_hard_spread_holds_and_soft_spread_gives_way() {
 fn core_155_soft_spread_is_kept_while_it_can_be() {
     let soft = pod("web").replicas(6).cpu("1").prefer_spread_over(ZONE, 1);
     let outcome = zones("a b c").add(soft).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:2 b:2 c:2");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:2 b:2 c:2");
 }
 
 #[test]
@@ -167,7 +201,10 @@ fn core_156_domains_of_nodes_without_pods() {
 
     let with_room = zones("a b").add(node("spare").zone("c").cpu("2"));
     let outcome = with_room.add(web(6, 1)).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:2 b:2 c:2").assert_price(0.2);
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:2 b:2 c:2")
+        .assert_price(0.2);
 
     let closed = zones("a b").add(node("closed").zone("c").cordoned());
     let outcome = closed.add(web(4, 1)).solve();
@@ -192,17 +229,27 @@ fn core_157_pods_that_do_not_count() {
         .add(pod("lost").label("app", "web").on("nowhere"))
         .add(pod("ghost").label("app", "web").on("no-such-node"));
     let outcome = world.clone().add(web(1, 1)).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "b:1");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "b:1");
     let outcome = world.add(web(3, 1)).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:1 b:2");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:1 b:2");
 }
 
 #[test]
 fn core_157_a_pod_that_is_bound_and_not_yet_running_counts() {
     let world = zones("a b").add(node("there").zone("a").cpu("1"));
-    let starting = pod("old").label("app", "web").cpu("1").on("there").phase("Pending");
+    let starting = pod("old")
+        .label("app", "web")
+        .cpu("1")
+        .on("there")
+        .phase("Pending");
     let outcome = world.add(starting).add(web(1, 1)).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "b:1");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "b:1");
 }
 
 #[test]
@@ -223,7 +270,10 @@ fn core_158_an_empty_selector_matches_all_pods() {
 fn core_158_no_selector_and_a_wrong_one_spread_nothing() {
     let wrong = json!({"matchExpressions": [{"key": "app", "operator": "Resembles"}]});
     for selector in [Value::Null, wrong] {
-        let pods = pod("web").replicas(2).cpu("1").patch(spread_selecting(selector));
+        let pods = pod("web")
+            .replicas(2)
+            .cpu("1")
+            .patch(spread_selecting(selector));
         let outcome = zones("a b c").add(pods).solve();
         outcome.assert_all_placed().assert_new_nodes(1);
     }
@@ -232,24 +282,37 @@ fn core_158_no_selector_and_a_wrong_one_spread_nothing() {
 #[test]
 fn core_158_no_selector_counts_every_pod_there_is() {
     let world = resident(resident(zones("a b"), "one", "x", "a"), "two", "y", "a");
-    let pods = pod("web").replicas(2).cpu("1").patch(spread_selecting(Value::Null));
+    let pods = pod("web")
+        .replicas(2)
+        .cpu("1")
+        .patch(spread_selecting(Value::Null));
     let outcome = world.add(pods).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "b:2");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "b:2");
 }
 
 #[test]
 fn core_159_a_key_that_nothing_has() {
     let lost = pod("lost").cpu("1").spread_over("example.com/rack", 1);
     let outcome = zones("a b").add(lost).add(pod("fine").cpu("1")).solve();
-    outcome.assert_left_over("lost", "example.com/rack").assert_on_new_node("fine");
+    outcome
+        .assert_left_over("lost", "example.com/rack")
+        .assert_on_new_node("fine");
 }
 
 #[test]
 fn core_160_selectors_that_depend_on_each_other() {
     let other = |app: &str| json!({"labelSelector": {"matchLabels": {"app": app}}});
     for key in [ZONE, HOSTNAME] {
-        let a = pod("a").replicas(3).cpu("500m").spread_with(key, 1, other("b"));
-        let b = pod("b").replicas(3).cpu("500m").spread_with(key, 1, other("a"));
+        let a = pod("a")
+            .replicas(3)
+            .cpu("500m")
+            .spread_with(key, 1, other("b"));
+        let b = pod("b")
+            .replicas(3)
+            .cpu("500m")
+            .spread_with(key, 1, other("a"));
         let outcome = zones("a b c").add(a).add(b).solve();
         outcome.assert_all_placed();
     }
@@ -258,7 +321,10 @@ fn core_160_selectors_that_depend_on_each_other() {
 #[test]
 fn core_160_pods_that_do_not_count_themselves_stay_together() {
     let other = json!({"labelSelector": {"matchLabels": {"app": "nobody"}}});
-    let pods = pod("web").replicas(5).cpu("1").spread_with(HOSTNAME, 1, other);
+    let pods = pod("web")
+        .replicas(5)
+        .cpu("1")
+        .spread_with(HOSTNAME, 1, other);
     let outcome = zones("a b c").add(pods).solve();
     outcome.assert_all_placed();
     assert!(outcome.plan.cost.price.get() <= 300_000_000, "{outcome}");
@@ -275,25 +341,41 @@ fn core_161_min_domains() {
     assert_left(&outcome, 1, "skew");
 
     let outcome = zones("a b c").add(at_least(6, 3)).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:2 b:2 c:2");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:2 b:2 c:2");
     let outcome = zones("a b c").add(at_least(6, 2)).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:2 b:2 c:2");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:2 b:2 c:2");
 }
 
 #[test]
 fn core_162_spread_over_nodes() {
-    let outcome = zones("a b c").add(pod("web").replicas(4).cpu("500m").spread_over_hosts(1)).solve();
-    outcome.assert_all_placed().assert_new_nodes(4).assert_price(0.4);
+    let outcome = zones("a b c")
+        .add(pod("web").replicas(4).cpu("500m").spread_over_hosts(1))
+        .solve();
+    outcome
+        .assert_all_placed()
+        .assert_new_nodes(4)
+        .assert_price(0.4);
     assert_eq!(profile(&outcome, HOSTNAME, "web"), [1, 1, 1, 1]);
 
-    let outcome = zones("a b c").add(pod("web").replicas(4).cpu("500m").spread_over_hosts(4)).solve();
-    outcome.assert_all_placed().assert_new_nodes(1).assert_price(0.1);
+    let outcome = zones("a b c")
+        .add(pod("web").replicas(4).cpu("500m").spread_over_hosts(4))
+        .solve();
+    outcome
+        .assert_all_placed()
+        .assert_new_nodes(1)
+        .assert_price(0.1);
 }
 
 #[test]
 fn core_162_spread_over_nodes_that_are_there() {
     let world = zones("a b c").add(node("one")).add(node("two"));
-    let outcome = world.add(pod("web").replicas(3).cpu("500m").spread_over_hosts(1)).solve();
+    let outcome = world
+        .add(pod("web").replicas(3).cpu("500m").spread_over_hosts(1))
+        .solve();
     outcome.assert_all_placed().assert_new_nodes(1);
     assert_eq!(profile(&outcome, HOSTNAME, "web"), [1, 1, 1]);
 }

@@ -42,7 +42,10 @@ fn left_over(outcome: &Outcome) -> usize {
 fn core_163_two_deployments_share_their_nodes() {
     let app = |name| pod(name).replicas(2).cpu("500m").spread_over_hosts(1);
     let outcome = zones("a b c").add(app("one")).add(app("two")).solve();
-    outcome.assert_all_placed().assert_new_nodes(2).assert_price(0.2);
+    outcome
+        .assert_all_placed()
+        .assert_new_nodes(2)
+        .assert_price(0.2);
     assert_eq!(profile(&outcome, HOSTNAME, "one"), [1, 1]);
     assert_eq!(profile(&outcome, HOSTNAME, "two"), [1, 1]);
 }
@@ -50,10 +53,22 @@ fn core_163_two_deployments_share_their_nodes() {
 #[test]
 fn core_163_two_deployments_of_two_architectures() {
     let arm = instance_type("arm").cpu("2").arch("arm64").price(0.08);
-    let app = |name, arch| pod(name).replicas(2).cpu("500m").arch(arch).spread_over_hosts(1);
-    let world = zones("a b c").add(arm).add(app("one", "amd64")).add(app("two", "arm64"));
+    let app = |name, arch| {
+        pod(name)
+            .replicas(2)
+            .cpu("500m")
+            .arch(arch)
+            .spread_over_hosts(1)
+    };
+    let world = zones("a b c")
+        .add(arm)
+        .add(app("one", "amd64"))
+        .add(app("two", "arm64"));
     let outcome = world.solve();
-    outcome.assert_all_placed().assert_new_nodes(4).assert_price(0.36);
+    outcome
+        .assert_all_placed()
+        .assert_new_nodes(4)
+        .assert_price(0.36);
     assert_eq!(profile(&outcome, HOSTNAME, "one"), [1, 1]);
     assert_eq!(profile(&outcome, HOSTNAME, "two"), [1, 1]);
 }
@@ -61,7 +76,10 @@ fn core_163_two_deployments_of_two_architectures() {
 #[test]
 fn core_163_one_deployment_spread_over_architectures() {
     let arm = instance_type("arm").cpu("2").arch("arm64").price(0.08);
-    let outcome = zones("a b c").add(arm).add(web(4).spread_over(ARCH, 1)).solve();
+    let outcome = zones("a b c")
+        .add(arm)
+        .add(web(4).spread_over(ARCH, 1))
+        .solve();
     outcome.assert_all_placed().assert_counts(
         "node.kubernetes.io/instance-type",
         "web",
@@ -72,17 +90,29 @@ fn core_163_one_deployment_spread_over_architectures() {
 
 #[test]
 fn core_164_spread_over_capacity_types() {
-    let outcome = catalog().add(pool("any")).add(web(4).spread_over(CAPACITY_TYPE, 1)).solve();
-    outcome.assert_all_placed().assert_counts(CAPACITY_TYPE, "web", "on-demand:2 spot:2");
+    let outcome = catalog()
+        .add(pool("any"))
+        .add(web(4).spread_over(CAPACITY_TYPE, 1))
+        .solve();
+    outcome
+        .assert_all_placed()
+        .assert_counts(CAPACITY_TYPE, "web", "on-demand:2 spot:2");
     outcome.assert_price(0.14);
 
     let spot = catalog().add(pool("spot").capacity_types("spot"));
-    let outcome = spot.clone().add(web(4).spread_over(CAPACITY_TYPE, 1)).solve();
-    outcome.assert_all_placed().assert_counts(CAPACITY_TYPE, "web", "spot:4");
+    let outcome = spot
+        .clone()
+        .add(web(4).spread_over(CAPACITY_TYPE, 1))
+        .solve();
+    outcome
+        .assert_all_placed()
+        .assert_counts(CAPACITY_TYPE, "web", "spot:4");
 
     let pinned = web(4).capacity_type("spot").spread_over(CAPACITY_TYPE, 1);
     let outcome = catalog().add(pool("any")).add(pinned).solve();
-    outcome.assert_all_placed().assert_counts(CAPACITY_TYPE, "web", "spot:4");
+    outcome
+        .assert_all_placed()
+        .assert_counts(CAPACITY_TYPE, "web", "spot:4");
 
     // A full node on demand is a domain that the pool cannot add to.
     let world = resident(spot, "old", "web", "a");
@@ -96,7 +126,9 @@ fn core_164_spread_over_capacity_types() {
 fn core_164_a_soft_spread_over_capacity_types_outranks_price() {
     let soft = web(4).prefer_spread_over(CAPACITY_TYPE, 1);
     let outcome = catalog().add(pool("any")).add(soft).solve();
-    outcome.assert_all_placed().assert_counts(CAPACITY_TYPE, "web", "on-demand:2 spot:2");
+    outcome
+        .assert_all_placed()
+        .assert_counts(CAPACITY_TYPE, "web", "on-demand:2 spot:2");
 }
 
 #[test]
@@ -115,7 +147,9 @@ fn core_165_nodes_and_zones_together() {
 #[test]
 fn core_165_nodes_zones_and_capacity_types_together() {
     let all = |replicas| {
-        let pods = web(replicas).spread_over_zones(1).spread_over(CAPACITY_TYPE, 1);
+        let pods = web(replicas)
+            .spread_over_zones(1)
+            .spread_over(CAPACITY_TYPE, 1);
         pods.spread_over_hosts(2)
     };
     for replicas in 1..=9 {
@@ -125,31 +159,52 @@ fn core_165_nodes_zones_and_capacity_types_together() {
         let low = if types.len() < 2 { 0 } else { types[1] };
         assert!(types[0] <= low + 1, "{outcome}");
     }
-    let one_each = web(6).spread_over_zones(1).spread_over(CAPACITY_TYPE, 1).spread_over_hosts(1);
+    let one_each = web(6)
+        .spread_over_zones(1)
+        .spread_over(CAPACITY_TYPE, 1)
+        .spread_over_hosts(1);
     let outcome = catalog().add(pool("any")).add(one_each).solve();
-    outcome.assert_all_placed().assert_new_nodes(6).assert_price(0.42);
+    outcome
+        .assert_all_placed()
+        .assert_new_nodes(6)
+        .assert_price(0.42);
     outcome.assert_counts(ZONE, "web", "a:2 b:2 c:2");
 }
 
 #[test]
 fn core_166_a_ratio_of_spot_by_a_custom_label() {
     let key = "example.com/share";
-    let spot = pool("spot").capacity_types("spot").requirement(key, "In", "2 3 4 5");
-    let fixed = pool("fixed").capacity_types("on-demand").requirement(key, "In", "1");
+    let spot = pool("spot")
+        .capacity_types("spot")
+        .requirement(key, "In", "2 3 4 5");
+    let fixed = pool("fixed")
+        .capacity_types("on-demand")
+        .requirement(key, "In", "1");
     let world = catalog().add(spot).add(fixed);
-    let outcome = world.add(pod("web").replicas(20).cpu("500m").spread_over(key, 1)).solve();
-    outcome.assert_all_placed().assert_counts(CAPACITY_TYPE, "web", "on-demand:4 spot:16");
+    let outcome = world
+        .add(pod("web").replicas(20).cpu("500m").spread_over(key, 1))
+        .solve();
+    outcome
+        .assert_all_placed()
+        .assert_counts(CAPACITY_TYPE, "web", "on-demand:4 spot:16");
     outcome.assert_price(0.26);
     let mut per_value: BTreeMap<&str, usize> = BTreeMap::new();
     for launch in &outcome.plan.launches {
         let pool = &outcome.problem.pools[launch.pool.0 as usize];
         let rules = || launch.requirements.iter().chain(pool.requirements.iter());
         let allowed = |value: &&str| rules().filter(|r| &**r.key() == key).all(|r| r.has(value));
-        let values: Vec<&str> = ["1", "2", "3", "4", "5"].into_iter().filter(allowed).collect();
+        let values: Vec<&str> = ["1", "2", "3", "4", "5"]
+            .into_iter()
+            .filter(allowed)
+            .collect();
         assert_eq!(values.len(), 1, "{outcome}");
         *per_value.entry(values[0]).or_default() += launch.pods.len();
     }
-    assert_eq!(per_value.into_values().collect::<Vec<_>>(), [4; 5], "{outcome}");
+    assert_eq!(
+        per_value.into_values().collect::<Vec<_>>(),
+        [4; 5],
+        "{outcome}"
+    );
 }
 
 #[test]
@@ -158,14 +213,22 @@ fn core_167_each_revision_is_spread_on_its_own() {
     let mut world = zones("a b");
     for name in ["one", "two"] {
         let host = format!("node-{name}");
-        let old = pod(name).label("app", "web").label("revision", "1").cpu("1").on(&host);
+        let old = pod(name)
+            .label("app", "web")
+            .label("revision", "1")
+            .cpu("1")
+            .on(&host);
         world = world.add(node(&host).zone("a").cpu("1")).add(old);
     }
     let pods = |key: &str| web(2).label("revision", "2").spread_with(ZONE, 1, by(key));
     let outcome = world.clone().add(pods("revision")).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:1 b:1");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:1 b:1");
     let outcome = world.add(pods("unknown")).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "b:2");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "b:2");
 }
 
 #[test]
@@ -173,8 +236,13 @@ fn core_167_two_revisions_in_one_batch() {
     let pods = |revision: &str| {
         let by_revision = json!({"matchLabelKeys": ["revision"],
             "labelSelector": {"matchLabels": {"app": "web"}}});
-        let named = pod(&format!("web{revision}")).replicas(2).cpu("1").label("app", "web");
-        named.label("revision", revision).spread_with(ZONE, 1, by_revision)
+        let named = pod(&format!("web{revision}"))
+            .replicas(2)
+            .cpu("1")
+            .label("app", "web");
+        named
+            .label("revision", revision)
+            .spread_with(ZONE, 1, by_revision)
     };
     let outcome = zones("a b").add(pods("1")).add(pods("2")).solve();
     outcome.assert_all_placed().assert_price(0.2);
@@ -192,30 +260,47 @@ fn core_168_taints_of_nodes() {
     assert_eq!(left_over(&outcome), 2, "{outcome}");
 
     let honor = || json!({"nodeTaintsPolicy": "Honor"});
-    let outcome = world.clone().add(web(4).spread_with(ZONE, 1, honor())).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:2 b:2");
+    let outcome = world
+        .clone()
+        .add(web(4).spread_with(ZONE, 1, honor()))
+        .solve();
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:2 b:2");
 
     let tolerant = web(6).tolerate("team").spread_with(ZONE, 1, honor());
     let outcome = world.add(tolerant).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:2 b:2 c:2");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:2 b:2 c:2");
     outcome.assert_price(0.2);
 }
 
 #[test]
 fn core_168_taints_of_pools() {
-    let tainted = pool("tainted").zones("c").capacity_types("on-demand").taint("team=x:NoSchedule");
+    let tainted = pool("tainted")
+        .zones("c")
+        .capacity_types("on-demand")
+        .taint("team=x:NoSchedule");
     let world = zones("a b").add(tainted);
     let outcome = world.clone().add(web(4).spread_over_zones(1)).solve();
     outcome.assert_counts(ZONE, "web", "a:1 b:1");
     assert_eq!(left_over(&outcome), 2, "{outcome}");
 
     let honor = || json!({"nodeTaintsPolicy": "Honor"});
-    let outcome = world.clone().add(web(4).spread_with(ZONE, 1, honor())).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:2 b:2");
+    let outcome = world
+        .clone()
+        .add(web(4).spread_with(ZONE, 1, honor()))
+        .solve();
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:2 b:2");
 
     let tolerant = web(3).tolerate("team").spread_with(ZONE, 1, honor());
     let outcome = world.add(tolerant).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:1 b:1 c:1");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:1 b:1 c:1");
 }
 
 #[test]
@@ -227,7 +312,9 @@ fn core_169_nodes_that_the_selection_excludes() {
         .add(node("two").label(rack, "bar").label("team", "y"));
     let pods = |policy: &str| {
         let policy = json!({"nodeAffinityPolicy": policy});
-        web(5).node_selector("team", "x").spread_with(rack, 1, policy)
+        web(5)
+            .node_selector("team", "x")
+            .spread_with(rack, 1, policy)
     };
     let outcome = world.clone().add(pods("Ignore")).solve();
     assert_eq!(left_over(&outcome), 4, "{outcome}");
@@ -243,42 +330,75 @@ fn core_169_pods_on_nodes_that_the_selection_excludes() {
         .add(node("other").zone("a").cpu("2").label("team", "y"))
         .add(old("one"))
         .add(old("two"))
-        .add(pool("default-x").zones("a b").capacity_types("on-demand").label("team", "x"));
+        .add(
+            pool("default-x")
+                .zones("a b")
+                .capacity_types("on-demand")
+                .label("team", "x"),
+        );
     let pods = |policy: &str| {
         let policy = json!({"nodeAffinityPolicy": policy});
-        web(2).node_selector("team", "x").spread_with(ZONE, 1, policy)
+        web(2)
+            .node_selector("team", "x")
+            .spread_with(ZONE, 1, policy)
     };
     let outcome = world.clone().add(pods("Ignore")).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "b:2");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "b:2");
     let outcome = world.add(pods("Honor")).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:1 b:1");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:1 b:1");
 }
 
 #[test]
 fn core_170_selection_limits_the_domains() {
-    let outcome = zones("a b c").add(web(4).zone("b").spread_over_zones(1)).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "b:4");
+    let outcome = zones("a b c")
+        .add(web(4).zone("b").spread_over_zones(1))
+        .solve();
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "b:4");
 
     let two = web(4).node_affinity(ZONE, "In", "a b").spread_over_zones(1);
     let outcome = zones("a b c").add(two).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:2 b:2");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:2 b:2");
 
-    let not_one = web(4).node_affinity(ZONE, "NotIn", "a").spread_over_zones(1);
+    let not_one = web(4)
+        .node_affinity(ZONE, "NotIn", "a")
+        .spread_over_zones(1);
     let outcome = zones("a b c").add(not_one).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "b:2 c:2");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "b:2 c:2");
 
-    let either = web(4).node_affinity(ZONE, "In", "a").or_node_affinity(ZONE, "In", "c");
+    let either = web(4)
+        .node_affinity(ZONE, "In", "a")
+        .or_node_affinity(ZONE, "In", "c");
     let outcome = zones("a b c").add(either.spread_over_zones(1)).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:2 c:2");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:2 c:2");
 }
 
 #[test]
 fn core_170_wishes_do_not_limit_the_domains() {
-    let wish = web(6).prefer_node(100, ZONE, "In", "a").spread_over_zones(1);
+    let wish = web(6)
+        .prefer_node(100, ZONE, "In", "a")
+        .spread_over_zones(1);
     let outcome = zones("a b c").add(wish).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "a:2 b:2 c:2");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "a:2 b:2 c:2");
 
-    let wish = web(1).prefer_node(100, ZONE, "In", "b").spread_over_zones(1);
+    let wish = web(1)
+        .prefer_node(100, ZONE, "In", "b")
+        .spread_over_zones(1);
     let outcome = zones("a b c").add(wish).solve();
-    outcome.assert_all_placed().assert_counts(ZONE, "web", "b:1");
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "b:1");
 }

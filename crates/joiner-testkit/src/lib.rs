@@ -22,6 +22,18 @@
 //!     );
 //! ```
 //!
+//! A generated problem is checked in the same way:
+//!
+//! ```
+//! use joiner_testkit::{Family, Outcome, generate};
+//!
+//! let problem = generate(Family::Bench, 1, 10).problem();
+//! Outcome::of(problem).assert_all_placed();
+//! ```
+//!
+//! Crates that this one is built on (model, state, solver, verify, catalog) use it from their
+//! `tests/` folder only: inside `src` the compiler would see two copies of the same crate.
+//!
 //! This crate is for tests: what cannot be is a panic, with the reason in its message.
 #![expect(
     clippy::panic,

@@ -102,7 +102,10 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> anyhow::Result<()> {
         let measured = measure(&problem, args.runs)
             .with_context(|| format!("cannot measure {}", problem.name()))?;
         let answer = answers.as_ref().and_then(|all| all.get(&problem.name()));
-        let row = Row::new(&problem, &measured, answer);
+        let mut row = Row::new(&problem, &measured, answer);
+        if args.each {
+            row = row.titled(problem.name());
+        }
         match rows.last_mut() {
             Some(last) if !args.each && last.same_kind(&row) => last.add(&row),
             Some(_) | None => {

@@ -14,6 +14,8 @@ const END: &str = "<!-- bench: end -->";
 pub(super) struct Row {
     family: Family,
     size: usize,
+    /// What the first column says.
+    title: String,
     n_problems: u32,
     placed: usize,
     left_over: usize,
@@ -40,6 +42,7 @@ impl Row {
         Self {
             family: problem.family,
             size: problem.size,
+            title: problem.family.to_string(),
             n_problems: 1,
             placed: measured.placed,
             left_over: measured.pods - measured.placed,
@@ -53,6 +56,11 @@ impl Row {
             compared: comparable.map(|a| (dollars(measured.price), a.price)),
             more_placed: more,
         }
+    }
+
+    /// The same row under the name of its only problem.
+    pub(super) fn titled(self, title: String) -> Self {
+        Self { title, ..self }
     }
 
     /// True when both are of one family and size.
@@ -93,7 +101,7 @@ impl Row {
         let n = f64::from(self.n_problems);
         let mut line = format!(
             "| {} | {} | {} | {:.4} | {} | {gap} | {} | {} | {} | {peak} |",
-            self.family,
+            self.title,
             thousands(self.size),
             self.n_problems,
             dollars(self.price),

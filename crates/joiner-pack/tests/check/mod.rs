@@ -1,4 +1,5 @@
 //! An independent reading of the rules: shares no code with the packer.
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 use joiner_pack::{Packing, Place, Problem};
 
@@ -37,7 +38,10 @@ pub(crate) fn violations(problem: &Problem, packing: &Packing) -> Vec<String> {
     }
     for (row, &n) in seen.iter().enumerate() {
         if n != u64::from(problem.rows[row].count) {
-            found.push(format!("row {row}: {n} of {} items", problem.rows[row].count));
+            found.push(format!(
+                "row {row}: {n} of {} items",
+                problem.rows[row].count
+            ));
         }
     }
     if u128::from(packing.price) != price {
@@ -55,15 +59,25 @@ pub(crate) fn violations(problem: &Problem, packing: &Packing) -> Vec<String> {
 }
 
 /// Every rule that these items break on a node of this place.
-pub(crate) fn node_violations(problem: &Problem, place: Place, items: &[(u32, u32)]) -> Vec<String> {
+pub(crate) fn node_violations(
+    problem: &Problem,
+    place: Place,
+    items: &[(u32, u32)],
+) -> Vec<String> {
     let mut found = Vec::new();
-    let rows = || items.iter().map(|&(row, n)| (&problem.rows[row as usize], n));
+    let rows = || {
+        items
+            .iter()
+            .map(|&(row, n)| (&problem.rows[row as usize], n))
+    };
     let room = match place {
         Place::Kind(k) => &problem.kinds[k as usize].room,
         Place::Bin(b) => &problem.bins[b as usize].room,
     };
     for dim in 0..problem.n_dims {
-        let used: u128 = rows().map(|(row, n)| u128::from(row.need[dim]) * u128::from(n)).sum();
+        let used: u128 = rows()
+            .map(|(row, n)| u128::from(row.need[dim]) * u128::from(n))
+            .sum();
         if used > u128::from(room[dim]) {
             found.push(format!("{place:?}: dimension {dim} is overfull"));
         }
@@ -84,7 +98,10 @@ pub(crate) fn node_violations(problem: &Problem, place: Place, items: &[(u32, u3
     };
     for (cap, &most) in problem.caps.iter().enumerate() {
         let here = |caps: &[u32]| caps.contains(&(cap as u32));
-        let mut used: u64 = rows().filter(|(r, _)| here(&r.caps)).map(|(_, n)| u64::from(n)).sum();
+        let mut used: u64 = rows()
+            .filter(|(r, _)| here(&r.caps))
+            .map(|(_, n)| u64::from(n))
+            .sum();
         if used == 0 {
             continue;
         }
@@ -97,9 +114,9 @@ pub(crate) fn node_violations(problem: &Problem, place: Place, items: &[(u32, u3
     }
     for (a, (emitter, n)) in rows().enumerate() {
         for token in &emitter.emits {
-            let other = rows().enumerate().any(|(b, (row, _))| {
-                row.repels.contains(token) && (a != b || n > 1)
-            });
+            let other = rows()
+                .enumerate()
+                .any(|(b, (row, _))| row.repels.contains(token) && (a != b || n > 1));
             if other || held.is_some_and(|bin| bin.repels.contains(token)) {
                 found.push(format!("{place:?}: token {token} meets who repels it"));
             }

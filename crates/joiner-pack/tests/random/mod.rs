@@ -1,4 +1,5 @@
 //! Seeded random problems of many styles.
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 use fixedbitset::FixedBitSet;
 use joiner_pack::{Bin, Group, Kind, Problem, Row};
@@ -61,23 +62,39 @@ pub(crate) struct Style {
 pub(crate) fn problem(seed: u64, style: Style) -> Problem {
     let r = &mut Random::new(seed);
     let n_dims = r.within(1, 4) as usize;
-    let mut problem = Problem { n_dims, ..Problem::default() };
+    let mut problem = Problem {
+        n_dims,
+        ..Problem::default()
+    };
     let n_groups = if style.selective { 5 } else { 1 };
     for _ in 0..style.n_kinds {
         let size = r.within(2, 30);
         let room: Box<[u64]> = (0..n_dims).map(|_| size * r.within(2, 6)).collect();
         let price = size * 1_000_000 * r.within(80, 120);
-        let spend = if style.budgets && r.once_in(2) { vec![(0, size)] } else { Vec::new() };
-        problem.kinds.push(Kind { room, price, spend, options: r.within(1, 4) as u32 });
+        let spend = if style.budgets && r.once_in(2) {
+            vec![(0, size)]
+        } else {
+            Vec::new()
+        };
+        problem.kinds.push(Kind {
+            room,
+            price,
+            spend,
+            options: r.within(1, 4) as u32,
+        });
     }
     if style.caps {
         problem.caps = (0..3).map(|_| r.within(1, 3) as u32).collect();
     }
     for _ in 0..style.n_bins {
         let room = (0..n_dims).map(|_| r.within(0, 40)).collect();
-        let mut bin = Bin { room, ..Bin::default() };
+        let mut bin = Bin {
+            room,
+            ..Bin::default()
+        };
         if style.caps && r.once_in(2) {
-            bin.caps_used.push((r.within(0, 2) as u32, r.within(0, 3) as u32));
+            bin.caps_used
+                .push((r.within(0, 2) as u32, r.within(0, 3) as u32));
         }
         if style.tokens && r.once_in(3) {
             bin.emits.push(r.within(0, 3) as u32);
@@ -87,9 +104,14 @@ pub(crate) fn problem(seed: u64, style: Style) -> Problem {
     }
     for group in 0..n_groups {
         let mut member = |n: u64| -> FixedBitSet {
-            (0..n as usize).filter(|_| group == 0 || !r.once_in(3)).collect()
+            (0..n as usize)
+                .filter(|_| group == 0 || !r.once_in(3))
+                .collect()
         };
-        problem.groups.push(Group { kinds: member(style.n_kinds), bins: member(style.n_bins) });
+        problem.groups.push(Group {
+            kinds: member(style.n_kinds),
+            bins: member(style.n_bins),
+        });
     }
     for _ in 0..style.n_rows {
         let home = r.within(0, n_groups - 1) as u32;
