@@ -266,7 +266,12 @@ impl Requirement {
             None => match self.operator() {
                 Operator::DoesNotExist => true,
                 Operator::NotIn => self.gte.is_none() && self.lte.is_none(),
-                _ => false,
+                Operator::In
+                | Operator::Exists
+                | Operator::Gt
+                | Operator::Lt
+                | Operator::Gte
+                | Operator::Lte => false,
             },
         }
     }
@@ -469,7 +474,8 @@ impl Requirements {
                     hint,
                 });
             };
-            if !existing.intersects(wanted) && !(negative(existing) && negative(wanted)) {
+            let tolerated = negative(existing) && negative(wanted);
+            if !tolerated && !existing.intersects(wanted) {
                 return Err(Incompatible::Disjoint {
                     existing: Box::new(existing.clone()),
                     incoming: Box::new(wanted.clone()),

@@ -176,7 +176,7 @@ impl fmt::Display for Resources {
 #[must_use]
 pub fn render_amount(name: &ResourceName, amount: u64) -> String {
     match name {
-        ResourceName::Cpu if amount % 1000 == 0 => (amount / 1000).to_string(),
+        ResourceName::Cpu if amount.is_multiple_of(1000) => (amount / 1000).to_string(),
         ResourceName::Cpu => format!("{amount}m"),
         ResourceName::Memory | ResourceName::EphemeralStorage => render_bytes(amount),
         ResourceName::Pods | ResourceName::Other(_) => amount.to_string(),

@@ -110,8 +110,8 @@ pub fn tolerates_all<'t>(
     prefer_tolerated: bool,
 ) -> Result<(), &'t Taint> {
     let in_the_way = taints.iter().find(|taint| {
-        !(prefer_tolerated && taint.effect == Effect::PreferNoSchedule)
-            && !tolerations.iter().any(|t| t.tolerates(taint))
+        let soft = prefer_tolerated && taint.effect == Effect::PreferNoSchedule;
+        !soft && !tolerations.iter().any(|t| t.tolerates(taint))
     });
     in_the_way.map_or(Ok(()), Err)
 }

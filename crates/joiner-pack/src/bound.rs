@@ -19,8 +19,8 @@ use crate::solve::repeats;
 /// A true lower bound, in nano-dollars per hour, on the price of any legal packing that places
 /// all items of all rows that fit somewhere.
 ///
-/// `values_hint` is worth giving where a packing was made before: [`Packing::values`]
-/// (crate::Packing::values) saves most of the work. Any values are safe.
+/// `values_hint` is worth giving where a packing was made before: its
+/// [`values`](crate::Packing::values) save most of the work. Any values are safe.
 #[must_use]
 pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings) -> u64 {
     let model = Model::new(problem);
@@ -39,7 +39,9 @@ pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings
                 .collect(),
             None => true_values(&model, &mut steps),
         };
-        let mut share = steps.share(REPAIR_STEPS);
+        let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
+        let scaled = n_items.saturating_mul(100_000).saturating_add(5_000_000);
+        let mut share = steps.share(scaled.min(REPAIR_STEPS));
         repair(&model, &mut values, &mut share);
         steps.back(share);
         let (low, ratio) = certified(&model, &values, None, &mut steps);
@@ -141,7 +143,7 @@ const BRANCHES_A_REPAIR: u64 = 10_000;
 const REPAIR_STEPS: u64 = 40_000_000;
 const BRANCH_STEPS: usize = 60;
 /// Steps that proofs by branching may take in all.
-const BRANCHING_MAX: u64 = 30_000_000;
+const BRANCHING_MAX: u64 = 20_000_000;
 
 /// Millionths: the denominator of `ρ`.
 const ONE: u128 = 1_000_000;

@@ -187,13 +187,13 @@ impl<'a> Fixed<'a> {
         sum
     }
 
-    fn assemble(
+    /// Items that need the same, most valuable first; those that matter most before the others.
+    fn alike(
         &self,
         (classes, most): (&[u32], &[u64]),
-        rooms: Vec<u64>,
+        rooms: &[u64],
         prices: &[u64],
-        room_worth: u64,
-    ) -> Knapsack {
+    ) -> Vec<(Vec<u64>, Vec<Item>)> {
         let model = self.model;
         let (nd, n_rows) = (model.n_dims, rooms.len());
         let need_of = |class: usize, out: &mut Vec<u64>| {
@@ -216,7 +216,7 @@ impl<'a> Fixed<'a> {
             let mut need = Vec::with_capacity(n_rows);
             need_of(class as usize, &mut need);
             let mut most = most[class as usize];
-            for (&n, &room) in need.iter().zip(&rooms) {
+            for (&n, &room) in need.iter().zip(rooms) {
                 most = room.checked_div(n).map_or(most, |fit| most.min(fit));
             }
             if most > 0 {
@@ -242,6 +242,18 @@ impl<'a> Fixed<'a> {
         }
         // Decide first what matters most: what leaves the ideal at the highest loss.
         alike.sort_by_key(|(_, items)| Reverse(items[0].value.abs_diff(items[0].takes)));
+        alike
+    }
+
+    fn assemble(
+        &self,
+        (classes, most): (&[u32], &[u64]),
+        rooms: Vec<u64>,
+        prices: &[u64],
+        room_worth: u64,
+    ) -> Knapsack {
+        let n_rows = rooms.len();
+        let alike = self.alike((classes, most), &rooms, prices);
         let (mut items, mut needs) = (Vec::with_capacity(classes.len()), Vec::new());
         for (need, some) in alike {
             for item in some {

@@ -280,6 +280,11 @@ impl<'a> Columns<'a> {
         }
     }
 
+    /// The cost of the fractional solution.
+    pub(crate) fn objective(&self) -> f64 {
+        self.master.objective()
+    }
+
     /// The value of one item, per class.
     pub(crate) fn values(&self) -> Vec<f64> {
         let duals = self.master.duals();

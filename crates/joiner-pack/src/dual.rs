@@ -405,14 +405,7 @@ impl Ascent<'_> {
             if mean <= 0.0 {
                 continue;
             }
-            let factor = |load: f64| (1.0 + pace.eta * (load / mean - 1.0).min(3.0)).max(0.3);
-            for (weight, &load) in weights.iter_mut().zip(loads) {
-                *weight = (*weight * factor(load)).max(1e-9);
-            }
-            for (weight, &load) in caps.iter_mut().zip(cap_loads) {
-                *weight = (*weight * factor(load)).max(1e-12);
-            }
-            normalize(weights, caps);
+            move_weights((weights, caps), (loads, cap_loads), mean, pace.eta);
         }
     }
 
@@ -468,6 +461,23 @@ pub(crate) fn class_values(model: &Model, duals: &Duals) -> Vec<f64> {
             if least.is_finite() { least } else { 0.0 }
         })
         .collect()
+}
+
+/// Moves weights towards what is loaded above the mean.
+fn move_weights(
+    (weights, caps): (&mut [f64], &mut [f64]),
+    (loads, cap_loads): (&[f64], &[f64]),
+    mean: f64,
+    eta: f64,
+) {
+    let factor = |load: f64| (1.0 + eta * (load / mean - 1.0).min(3.0)).max(0.3);
+    for (weight, &load) in weights.iter_mut().zip(loads) {
+        *weight = (*weight * factor(load)).max(1e-9);
+    }
+    for (weight, &load) in caps.iter_mut().zip(cap_loads) {
+        *weight = (*weight * factor(load)).max(1e-12);
+    }
+    normalize(weights, caps);
 }
 
 /// Makes weights sum to one.

@@ -127,6 +127,20 @@ impl Demand {
             .all(|(need, room)| need <= room)
     }
 
+    /// The labels of one word of bits of which some item might fit.
+    fn kept(&self, word: u64, at: usize, room: &[u64]) -> u64 {
+        let mut kept = word;
+        let mut rest = word;
+        while rest != 0 {
+            let label = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            if !self.some_fit(at * 64 + label, room) {
+                kept &= !(1 << label);
+            }
+        }
+        kept
+    }
+
     /// What the allowed labels could use at most, and in multiples of what they use it.
     fn clip(&self, words: &[u64]) -> Vec<(u64, u64)> {
         let half = words.len() / 2;
@@ -204,20 +218,8 @@ fn kind_candidates(
             .collect();
         let mut some_home = false;
         for w in 0..half {
-            let fits = |word: u64| {
-                let mut kept = word;
-                let mut rest = word;
-                while rest != 0 {
-                    let label = rest.trailing_zeros() as usize;
-                    rest &= rest - 1;
-                    if !demand.some_fit(w * 64 + label, &room) {
-                        kept &= !(1 << label);
-                    }
-                }
-                kept
-            };
-            words[w] = fits(home[w]);
-            words[half + w] = words[w] | fits(also[w]);
+            words[w] = demand.kept(home[w], w, &room);
+            words[half + w] = words[w] | demand.kept(also[w], w, &room);
             some_home |= words[w] != 0;
         }
         if !some_home {
@@ -344,6 +346,9 @@ fn bin_sets<'a>(
     sets
 }
 
+/// With more signatures than this only kinds of the same one are compared.
+const SIGNATURES_MAX: usize = 6_000;
+
 /// Drops every kind that another one makes superfluous: allowed for no fewer labels, no less
 /// room, no higher price, no more spend. Sorts by price, then by content.
 fn undominated(mut kinds: Vec<Candidate>, words: &[Words]) -> Vec<Candidate> {
@@ -358,6 +363,9 @@ fn undominated(mut kinds: Vec<Candidate>, words: &[Words]) -> Vec<Candidate> {
     let mut kept: Vec<Candidate> = Vec::new();
     for kind in kinds {
         let above = supersets.entry(kind.sig).or_insert_with(|| {
+            if words.len() > SIGNATURES_MAX {
+                return vec![kind.sig];
+            }
             let mine = &words[kind.sig as usize];
             (0..words.len() as u32)
                 .filter(|&s| {

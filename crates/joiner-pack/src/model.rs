@@ -262,14 +262,7 @@ impl Model {
         self.n_labels = labels.len();
         for (amounts, label, caps, priority, ix) in keyed {
             let count = problem.rows[ix].count;
-            let same = self.n_classes > 0 && {
-                let last = self.n_classes - 1;
-                *amounts == *self.need(last)
-                    && self.label[last] == label
-                    && self.caps[last] == caps
-                    && self.priority[last] == priority
-            };
-            if same {
+            if self.last_is(&amounts, label, &caps, priority) {
                 self.count[self.n_classes - 1] += u64::from(count);
                 self.rows[self.n_classes - 1].push((ix as u32, count));
                 continue;
@@ -285,6 +278,17 @@ impl Model {
             self.rows.push(vec![(ix as u32, count)]);
         }
         labels
+    }
+
+    /// Whether the class added last is just like this.
+    fn last_is(&self, amounts: &[u64], label: u32, caps: &[u32], priority: i32) -> bool {
+        let Some(last) = self.n_classes.checked_sub(1) else {
+            return false;
+        };
+        *amounts == *self.need(last)
+            && self.label[last] == label
+            && *self.caps[last] == *caps
+            && self.priority[last] == priority
     }
 
     /// Forgets cap groups that cannot bind because they have too few items.

@@ -74,20 +74,21 @@ pub(crate) fn best_plan(
         whole / 2
     };
     let search_steps = most.min(scaled(10_000_000, 40_000));
+    let tries = TRIES_MAX.min(scaled(60, 4)) as usize;
     if !repeats(model, settings) {
         let mut share = steps.share(search_steps);
-        improve(by_duals, &mut best, TRIES, &mut share);
+        improve(by_duals, &mut best, tries, &mut share);
         steps.back(share);
-        return (best, duals(model, plain, 10, true).values);
+        return (best, search_duals.values);
     }
     let mut columns = Columns::new(model, plain, &model.count, &vec![false; model.n_bins]);
     for node in &best.nodes {
         columns.add(node.slot, &node.items);
     }
-    let mut share = steps.share((whole / 3).min(scaled(30_000_000, 60_000)));
+    let mut share = steps.share((whole / 3).min(scaled(10_000_000, 100_000)));
     columns.focus(&search_duals.values, &mut share);
     columns.run(60, &mut share);
-    let mut part = steps.share((whole / 5).min(scaled(30_000_000, 40_000)));
+    let mut part = steps.share((whole / 5).min(scaled(8_000_000, 100_000)));
     let values = columns.clone().settled_values(40, &mut part);
     steps.back(part);
     columns.set_cost(&cost);
@@ -98,18 +99,21 @@ pub(crate) fn best_plan(
         ..by_duals
     };
     best = better(best, floor(by_columns, &columns, steps));
-    let mut part = steps.share((whole / 5).min(scaled(15_000_000, 40_000)));
-    best = better(best, dive(by_columns, &columns, &mut part));
-    steps.back(part);
     steps.back(share);
-    let mut share = steps.share(search_steps);
-    improve(by_columns, &mut best, TRIES, &mut share);
-    steps.back(share);
+    // What costs as little as the fractions cannot be improved.
+    if total_cost(&cost, &best) > columns.objective() * (1.0 + 1e-4) {
+        let mut share = steps.share((whole / 5).min(scaled(4_000_000, 60_000)));
+        best = better(best, dive(by_columns, &columns, &mut share));
+        steps.back(share);
+        let mut share = steps.share(search_steps);
+        improve(by_columns, &mut best, tries, &mut share);
+        steps.back(share);
+    }
     (best, values)
 }
 
 /// How many tries without success end the local search.
-const TRIES: usize = 600;
+const TRIES_MAX: u64 = 600;
 
 /// Whether there are few enough rows, and items repeat enough, for column generation.
 pub(crate) fn repeats(model: &Model, settings: &Settings) -> bool {
@@ -144,6 +148,8 @@ fn is_heavy(model: &Model) -> bool {
 const HEAVY: usize = 800_000;
 
 const FEW_CLASSES: usize = 24;
+/// Items times kinds up to which first fit is tried.
+const FIRST_FIT_MAX: u64 = 3_000_000;
 
 /// A guide by dual prices.
 pub(crate) fn guide<'a>(model: &'a Model, duals: &'a Duals, cost: &'a [f64]) -> Guide<'a> {
@@ -171,6 +177,10 @@ fn dual_greedy(guide: Guide<'_>, steps: &mut Steps) -> Plan {
 
 fn plain_first_fit(guide: Guide<'_>, steps: &mut Steps) -> Option<Plan> {
     let mut counts = guide.model.count.clone();
+    let n_items: u64 = counts.iter().fold(0, |sum, &n| sum.saturating_add(n));
+    if n_items.saturating_mul(guide.model.n_kinds as u64) > FIRST_FIT_MAX {
+        return None;
+    }
     let mut taken = vec![false; guide.model.n_bins];
     let mut nodes = Greedy::new(guide).fill_bins(&mut counts, &mut taken, steps);
     let mut share = steps.share(30_000_000);
@@ -185,12 +195,13 @@ fn plain_first_fit(guide: Guide<'_>, steps: &mut Steps) -> Option<Plan> {
 
 /// Whether the first plan places more, or as much for a lower cost.
 fn is_better(cost: &[f64], a: &Plan, b: &Plan) -> bool {
-    let sum = |plan: &Plan| -> f64 {
-        let each = |slot: u32| cost.get(slot as usize).copied().unwrap_or(0.0);
-        plan.nodes
-            .iter()
-            .map(|node| each(node.slot) * f64::from(node.times))
-            .sum()
-    };
-    (a.n_unplaced(), sum(a)) < (b.n_unplaced(), sum(b))
+    (a.n_unplaced(), total_cost(cost, a)) < (b.n_unplaced(), total_cost(cost, b))
+}
+
+fn total_cost(cost: &[f64], plan: &Plan) -> f64 {
+    let each = |slot: u32| cost.get(slot as usize).copied().unwrap_or(0.0);
+    plan.nodes
+        .iter()
+        .map(|node| each(node.slot) * f64::from(node.times))
+        .sum()
 }

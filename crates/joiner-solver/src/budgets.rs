@@ -106,4 +106,3 @@ pub(crate) fn spends(ground: &Ground<'_>, budgets: &[Budget]) -> Vec<Vec<(u32, u
         })
         .collect()
 }
-

@@ -428,7 +428,10 @@ impl Desk<'_, '_> {
             let Some((price, most)) = self.offer(item, &limits) else {
                 continue;
             };
-            let cap = self.hints.caps.get(&(shape, level, limits.clone()))
+            let cap = self
+                .hints
+                .caps
+                .get(&(shape, level, limits.clone()))
                 .copied()
                 .unwrap_or(u32::MAX);
             cells.push(Cell {
@@ -454,11 +457,10 @@ impl Desk<'_, '_> {
                     self.spread_allows(*r, value, here + own, &tally.counts)
                 }
                 Demand::Anti { .. } => here == 0,
-                Demand::Affinity => {
-                    here > 0
-                        || (tally.seed.as_ref() == Some(value) && self.class(*c).is_counted(*r))
-                        || self.anchor_source(*r, limits).is_some()
+                Demand::Affinity if self.class(*c).is_counted(*r) => {
+                    here > 0 || tally.seed.as_ref() == Some(value)
                 }
+                Demand::Affinity => here > 0 || self.anchor_source(*r, limits).is_some(),
             }
         });
         owned_fine

@@ -133,6 +133,8 @@ pub(crate) struct RuleBook {
     pub(crate) domains: Vec<Vec<Name>>,
     /// Pods of the batch that own the rule and are counted by it.
     pub(crate) n_mine: Vec<u64>,
+    /// Pods of the batch that are counted by the rule.
+    pub(crate) n_counted: Vec<u64>,
 }
 
 impl RuleBook {
@@ -295,6 +297,12 @@ impl Classes {
             class.counted = counted;
         }
         book.n_mine = vec![0; book.rules.len()];
+        book.n_counted = vec![0; book.rules.len()];
+        for class in &all {
+            for r in &class.counted {
+                book.n_counted[*r as usize] += u64::from(class.count());
+            }
+        }
         for class in &all {
             for r in class.owned.iter().filter(|r| class.is_counted(**r)) {
                 book.n_mine[*r as usize] += u64::from(class.count());

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use joiner_model::{NanoDollars, PodIx};
+use joiner_model::{Name, NanoDollars, PodIx};
 use joiner_pack as pack;
 
 use crate::cells::{Item, Limits, Part};
@@ -40,13 +40,17 @@ pub(crate) fn bound(
     let classes = Classes::new(ground, choices, &groups);
     let parts: Vec<Part> = (0u32..)
         .take(classes.all.len())
-        .flat_map(|c| forced_parts(ground, choices, &classes, c))
+        .flat_map(|c| forced_parts(&classes, c))
         .collect();
     let mut maker = RowMaker::new(ground, choices, &classes, &parts);
     maker.ignore_weights();
     let todo: Vec<Todo> = (0u32..)
         .zip(&parts)
-        .map(|(part, x)| Todo { part, count: x.count, stage: 0 })
+        .map(|(part, x)| Todo {
+            part,
+            count: x.count,
+            stage: 0,
+        })
         .collect();
     let rows = maker.rows(&todo, &|_, _| false, &[]);
     // Values of the packing help only if it was about the same rows.
@@ -56,7 +60,11 @@ pub(crate) fn bound(
         .map(|source| values.of(&classes, &parts[source.first()?.part as usize]))
         .collect();
     let hints = hints.filter(|_| values.within.len() == parts.len());
-    NanoDollars::new(pack::bound(&rows.problem, hints.as_deref(), &pack::Settings::default()))
+    NanoDollars::new(pack::bound(
+        &rows.problem,
+        hints.as_deref(),
+        &pack::Settings::default(),
+    ))
 }
 
 /// What a pod of a shape, kept within limits, is worth at the margin of a packing.
@@ -79,7 +87,7 @@ impl Values {
 }
 
 /// The pods of a class: so many are forced into each domain, the rest are free.
-fn forced_parts(ground: &Ground<'_>, choices: &Choices, classes: &Classes, c: u32) -> Vec<Part> {
+fn forced_parts(classes: &Classes, c: u32) -> Vec<Part> {
     let class = &classes.all[c as usize];
     let item = Item {
         members: vec![(c, 1)],
@@ -87,7 +95,7 @@ fn forced_parts(ground: &Ground<'_>, choices: &Choices, classes: &Classes, c: u3
     };
     let mut parts = Vec::new();
     let mut free = class.count();
-    if let Some((key, values, each)) = forced_share(ground, choices, classes, c) {
+    if let Some((key, values, each)) = forced_share(classes, c) {
         for value in &values {
             let limits = vec![(key.clone(), vec![value.clone()])];
             parts.push(Part {
@@ -112,14 +120,9 @@ fn forced_parts(ground: &Ground<'_>, choices: &Choices, classes: &Classes, c: u3
 
 /// The key, the domains and the number of pods that a spread forces into each of them. Only for a
 /// rule that counts this class and nothing else, so that the count of a domain is the class's own.
-fn forced_share(
-    _ground: &Ground<'_>,
-    _choices: &Choices,
-    classes: &Classes,
-    c: u32,
-) -> Option<(joiner_model::Name, Vec<joiner_model::Name>, u32)> {
+fn forced_share(classes: &Classes, c: u32) -> Option<(Name, Vec<Name>, u32)> {
     let class = &classes.all[c as usize];
-    let mut best: Option<(joiner_model::Name, Vec<joiner_model::Name>, u32)> = None;
+    let mut best: Option<(Name, Vec<Name>, u32)> = None;
     for r in class.owned.iter().filter(|r| class.is_counted(**r)) {
         let rule = &classes.book.rules[*r as usize];
         let Demand::Spread {
@@ -131,9 +134,7 @@ fn forced_share(
             continue;
         };
         let domains = &classes.book.domains[*r as usize];
-        let alone = (0u32..)
-            .zip(&classes.all)
-            .all(|(k, x)| k == c || !x.is_counted(*r));
+        let alone = classes.book.n_counted[*r as usize] == u64::from(class.count());
         if rule.is_host()
             || domains.len() < 2
             || domains.len() < min_domains as usize

@@ -259,7 +259,7 @@ impl<'p> Ground<'p> {
                         *have = have.saturating_add(more);
                     }
                 }
-                let Some((room, taken)) = daemons.room_left(self, ty, domain as usize, room) else {
+                let Some((room, taken)) = daemons.room_left(ty, domain as usize, room) else {
                     continue;
                 };
                 kinds.push(Kind {
@@ -342,8 +342,17 @@ pub(crate) fn selects(shape: &PodShape, labels: &Labels) -> bool {
 
 /// Which daemons come with a node of one variant.
 struct DaemonLoads {
-    /// For each daemon: the types and domains it selects, and what it takes.
-    daemons: Vec<(Vec<(FixedBitSet, FixedBitSet)>, Vec<u64>, Vec<HostPort>)>,
+    daemons: Vec<DaemonLoad>,
+}
+
+/// A daemon that a variant's taints let through.
+struct DaemonLoad {
+    /// The types and domains it selects, as alternatives.
+    selected: Vec<(FixedBitSet, FixedBitSet)>,
+    /// What it takes.
+    used: Vec<u64>,
+    /// Ports it takes.
+    ports: Vec<HostPort>,
 }
 
 impl DaemonLoads {
@@ -366,11 +375,11 @@ impl DaemonLoads {
                     .iter()
                     .filter_map(|t| ground.narrow(v, d.shape.node_selector.iter().chain(t)))
                     .collect();
-                (
+                DaemonLoad {
                     selected,
-                    ground.amounts(&d.shape.requests),
-                    d.shape.ports.clone(),
-                )
+                    used: ground.amounts(&d.shape.requests),
+                    ports: d.shape.ports.clone(),
+                }
             })
             .collect();
         Self { daemons }
@@ -379,13 +388,17 @@ impl DaemonLoads {
     /// Room and ports after the daemons of this type and domain, or `None` when they do not fit.
     fn room_left(
         &self,
-        _ground: &Ground<'_>,
         ty: usize,
         domain: usize,
         mut room: Vec<u64>,
     ) -> Option<(Vec<u64>, Vec<HostPort>)> {
         let mut ports = Vec::new();
-        for (selected, used, taken) in &self.daemons {
+        for DaemonLoad {
+            selected,
+            used,
+            ports: taken,
+        } in &self.daemons
+        {
             if selected
                 .iter()
                 .any(|(types, domains)| types.contains(ty) && domains.contains(domain))

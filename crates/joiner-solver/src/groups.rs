@@ -65,7 +65,11 @@ impl KindSet {
         let mut by_weight: BTreeMap<std::cmp::Reverse<i32>, Vec<u32>> = BTreeMap::new();
         for k in all.ones() {
             let pool = ground.pool_of(&ground.kinds[k]);
-            let weight = if weights { ground.problem.pools[pool].weight } else { 0 };
+            let weight = if weights {
+                ground.problem.pools[pool].weight
+            } else {
+                0
+            };
             let kinds = by_weight.entry(std::cmp::Reverse(weight)).or_default();
             kinds.push(u32::try_from(k).unwrap_or(u32::MAX));
         }
@@ -73,7 +77,13 @@ impl KindSet {
             let room = |k: &u32| ground.room_of(&ground.kinds[*k as usize]);
             kinds.sort_by(|a, b| room(b).cmp(room(a)).then(a.cmp(b)));
         }
-        Self { all, by_weight: by_weight.into_iter().map(|(w, kinds)| (w.0, kinds)).collect() }
+        Self {
+            all,
+            by_weight: by_weight
+                .into_iter()
+                .map(|(w, kinds)| (w.0, kinds))
+                .collect(),
+        }
     }
 
     /// The heaviest weight of an open pool with a kind that has room for `need`.
@@ -88,7 +98,10 @@ impl KindSet {
             !closed[ground.pool_of(kind)]
                 && need.iter().zip(ground.room_of(kind)).all(|(q, r)| q <= r)
         };
-        self.by_weight.iter().find(|(_, kinds)| kinds.iter().any(holds)).map(|(weight, _)| *weight)
+        self.by_weight
+            .iter()
+            .find(|(_, kinds)| kinds.iter().any(holds))
+            .map(|(weight, _)| *weight)
     }
 }
 
@@ -100,7 +113,9 @@ fn allowed(ground: &Ground<'_>, choices: &Choices, key: &GroupKey) -> FixedBitSe
         .map(|c| {
             let mut sels = choices.all[*c as usize].alternatives.clone();
             for sel in &mut sels {
-                limits.iter().for_each(|(k, values)| sel.limit(ground, k, values));
+                limits
+                    .iter()
+                    .for_each(|(k, values)| sel.limit(ground, k, values));
             }
             sels
         })
@@ -128,8 +143,10 @@ fn keep_enough_values(ground: &Ground<'_>, pool: usize, kinds: &mut FixedBitSet)
     if asked.is_empty() {
         return;
     }
-    let mine: Vec<usize> =
-        kinds.ones().filter(|k| ground.pool_of(&ground.kinds[*k]) == pool).collect();
+    let mine: Vec<usize> = kinds
+        .ones()
+        .filter(|k| ground.pool_of(&ground.kinds[*k]) == pool)
+        .collect();
     let enough = |k: &usize| {
         let kind = &ground.kinds[*k];
         let room = ground.room_of(kind);
@@ -144,7 +161,8 @@ fn keep_enough_values(ground: &Ground<'_>, pool: usize, kinds: &mut FixedBitSet)
             .collect();
         asked.iter().all(|r| {
             let types = as_large.iter().copied();
-            r.min_values().is_none_or(|n| distinct_values(ground, types, r) >= n)
+            r.min_values()
+                .is_none_or(|n| distinct_values(ground, types, r) >= n)
         })
     };
     let (kept, dropped): (Vec<usize>, Vec<usize>) = mine.iter().partition(|k| enough(k));

@@ -75,7 +75,10 @@ pub(crate) fn mentioned_keys(problem: &Problem) -> BTreeMap<Name, BTreeSet<Name>
 }
 
 /// Assigns every key to the part of a kind that carries it.
-pub(crate) fn levels(problem: &Problem, mentioned: &BTreeMap<Name, BTreeSet<Name>>) -> BTreeMap<Name, Level> {
+pub(crate) fn levels(
+    problem: &Problem,
+    mentioned: &BTreeMap<Name, BTreeSet<Name>>,
+) -> BTreeMap<Name, Level> {
     let mut levels = BTreeMap::new();
     for ty in &problem.types {
         for (key, values) in &ty.labels {

@@ -30,20 +30,21 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     /// Packs all parts.
-    pub(crate) fn pack(
-        ground: &Ground<'_>,
-        maker: &mut RowMaker<'_, '_>,
-        parts: &[Part],
-    ) -> Self {
+    pub(crate) fn pack(ground: &Ground<'_>, maker: &mut RowMaker<'_, '_>, parts: &[Part]) -> Self {
         let pools = &ground.problem.pools;
-        let mut limited: Vec<usize> =
-            (0..pools.len()).filter(|p| pools[*p].limits.is_some()).collect();
+        let mut limited: Vec<usize> = (0..pools.len())
+            .filter(|p| pools[*p].limits.is_some())
+            .collect();
         limited.sort_by_key(|p| (std::cmp::Reverse(pools[*p].weight), pools[*p].name.clone()));
         // At stage n the n heaviest limited pools are out.
         let closed = |stage: u32, pool: usize| limited[..stage as usize].contains(&pool);
         let mut todo: Vec<Todo> = (0u32..)
             .zip(parts)
-            .map(|(part, x)| Todo { part, count: x.count, stage: 0 })
+            .map(|(part, x)| Todo {
+                part,
+                count: x.count,
+                stage: 0,
+            })
             .collect();
         let mut ledger = Self::default();
         if !limited.is_empty() {
@@ -51,7 +52,9 @@ impl Ledger {
             let bound_to_limits = maker.rows(&todo, &all_limited, &[]).hopeless;
             todo.retain(|t| bound_to_limits.iter().all(|b| b.part != t.part));
             let left = ledger.settle(maker, &bound_to_limits, &closed);
-            ledger.shut_out.extend(left.iter().map(|t| (t.part, t.count)));
+            ledger
+                .shut_out
+                .extend(left.iter().map(|t| (t.part, t.count)));
         }
         todo = ledger.settle(maker, &todo, &closed);
         for stage in (1u32..).take(limited.len()) {
@@ -61,13 +64,18 @@ impl Ledger {
             todo.iter_mut().for_each(|t| t.stage = stage);
             todo = ledger.settle(maker, &todo, &closed);
         }
-        ledger.shut_out.extend(todo.iter().map(|t| (t.part, t.count)));
+        ledger
+            .shut_out
+            .extend(todo.iter().map(|t| (t.part, t.count)));
         ledger.improve(ground, maker, &closed)
     }
 
     /// What the nodes to buy cost.
     pub(crate) fn price(&self, ground: &Ground<'_>) -> u64 {
-        self.opened.iter().map(|node| ground.kinds[node.kind as usize].price).sum()
+        self.opened
+            .iter()
+            .map(|node| ground.kinds[node.kind as usize].price)
+            .sum()
     }
 
     /// Takes nodes apart that `fine` refuses and buys nodes for each part of them alone.
@@ -76,13 +84,22 @@ impl Ledger {
         maker: &mut RowMaker<'_, '_>,
         mut fine: impl FnMut(&Opened) -> bool,
     ) {
-        let (kept, refused): (Vec<Opened>, Vec<Opened>) =
-            std::mem::take(&mut self.opened).into_iter().partition(|node| fine(node));
+        let (kept, refused): (Vec<Opened>, Vec<Opened>) = std::mem::take(&mut self.opened)
+            .into_iter()
+            .partition(|node| fine(node));
         self.opened = kept;
         for (part, count) in refused.into_iter().flat_map(|node| node.parts) {
             let mut alone = Self::default();
             maker.set_elsewhere(&self.opened);
-            let left = alone.settle(maker, &[Todo { part, count, stage: 0 }], &|_, _| false);
+            let left = alone.settle(
+                maker,
+                &[Todo {
+                    part,
+                    count,
+                    stage: 0,
+                }],
+                &|_, _| false,
+            );
             self.shut_out.extend(left.iter().map(|t| (t.part, t.count)));
             for node in alone.opened {
                 if fine(&node) {
@@ -92,7 +109,8 @@ impl Ledger {
                 }
             }
             // Rooms of existing nodes were shared out before; a second helping is not to be had.
-            self.shut_out.extend(alone.on_hosts.into_iter().map(|(_, p, n)| (p, n)));
+            self.shut_out
+                .extend(alone.on_hosts.into_iter().map(|(_, p, n)| (p, n)));
         }
         maker.set_elsewhere(&[]);
     }
@@ -131,9 +149,15 @@ impl Ledger {
         }
         let n_before = self.placed.len();
         for t in todo {
-            let out = left.iter().find(|l| (l.part, l.stage) == (t.part, t.stage)).map_or(0, |l| l.count);
+            let out = left
+                .iter()
+                .find(|l| (l.part, l.stage) == (t.part, t.stage))
+                .map_or(0, |l| l.count);
             if t.count > out {
-                self.placed.push(Todo { count: t.count - out, ..*t });
+                self.placed.push(Todo {
+                    count: t.count - out,
+                    ..*t
+                });
             }
         }
         self.n_rounds += usize::from(self.placed.len() > n_before);
@@ -155,7 +179,8 @@ impl Ledger {
         let mut left = rows.hopeless;
         let mut sources = rows.sources;
         for (source, value) in sources.iter().zip(&packing.values) {
-            self.values.extend(source.iter().map(|todo| (todo.part, *value)));
+            self.values
+                .extend(source.iter().map(|todo| (todo.part, *value)));
         }
         let n_hosts = rows.problem.bins.len() - self.opened.len();
         let mut bought = Vec::new();
@@ -168,12 +193,14 @@ impl Ledger {
             match node.place {
                 pack::Place::Kind(kind) => bought.push(Opened { kind, parts: items }),
                 pack::Place::Bin(b) if (b as usize) < n_hosts => {
-                    self.on_hosts.extend(items.into_iter().map(|(p, n)| (b, p, n)));
+                    self.on_hosts
+                        .extend(items.into_iter().map(|(p, n)| (b, p, n)));
                 }
                 pack::Place::Bin(b) => self.opened[b as usize - n_hosts].parts.extend(items),
             }
         }
-        self.opened.extend(bought.into_iter().filter(|node| !node.parts.is_empty()));
+        self.opened
+            .extend(bought.into_iter().filter(|node| !node.parts.is_empty()));
         left.extend(sources.into_iter().flatten().filter(|t| t.count > 0));
         left.sort_unstable();
         merge(left)

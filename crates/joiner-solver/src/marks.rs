@@ -63,12 +63,15 @@ impl Marks {
     fn find_slack(&mut self, classes: &Classes) {
         let mut members = vec![0u64; self.caps.len()];
         for (class, caps) in classes.all.iter().zip(&self.class_caps) {
-            caps.iter().for_each(|g| members[*g as usize] += u64::from(class.count()));
+            caps.iter()
+                .for_each(|g| members[*g as usize] += u64::from(class.count()));
         }
-        let n_nodes = members.iter().zip(&self.caps).map(|(n, cap)| n / u64::from((*cap).max(1)));
+        let n_nodes = members
+            .iter()
+            .zip(&self.caps)
+            .map(|(n, cap)| n / u64::from((*cap).max(1)));
         let n_nodes = n_nodes.max().unwrap_or(0);
-        let taken: BTreeSet<u32> =
-            self.host_caps.iter().flatten().map(|(g, _)| *g).collect();
+        let taken: BTreeSet<u32> = self.host_caps.iter().flatten().map(|(g, _)| *g).collect();
         for caps in self.class_caps.iter_mut().zip(&mut self.class_slack) {
             let (caps, slack) = caps;
             caps.retain(|g| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use joiner_model::{
     Incompatible, Labels, Name, PodIx, PodShape, Pool, PoolRefusal, Problem, Refusal, Requirement,
-    Requirements, ResourceName, Ruling, keys, tolerates_all,
+    Requirements, ResourceName, Resources, Ruling, keys, tolerates_all,
 };
 
 use crate::classes::{Classes, Demand};
@@ -17,6 +17,8 @@ pub(crate) struct Refuser<'a, 'p> {
     ground: &'a Ground<'p>,
     choices: &'a mut Choices,
     classes: &'a Classes,
+    /// Capacity that the plan buys, by pool.
+    bought: Vec<Resources>,
     known: BTreeMap<u32, Vec<Refusal>>,
 }
 
@@ -25,11 +27,13 @@ impl<'a, 'p> Refuser<'a, 'p> {
         ground: &'a Ground<'p>,
         choices: &'a mut Choices,
         classes: &'a Classes,
+        bought: Vec<Resources>,
     ) -> Self {
         Self {
             ground,
             choices,
             classes,
+            bought,
             known: BTreeMap::new(),
         }
     }
@@ -126,10 +130,11 @@ impl<'a, 'p> Refuser<'a, 'p> {
                     }
                 })
                 .sum();
-            let left = limit.saturating_sub(used);
-            // What the plan itself takes of the limit is not known here: say what was there.
+            let ours = problem.pools.iter().position(|p| p.name == pool.name);
+            let bought = ours.map_or(0, |p| self.bought[p].get(name));
+            let left = limit.saturating_sub(used).saturating_sub(bought);
             let wanted = smallest.get(name).copied()?;
-            (wanted > 0).then(|| Ruling::Limit {
+            (wanted > left).then(|| Ruling::Limit {
                 resource: name.clone(),
                 limit,
                 left,

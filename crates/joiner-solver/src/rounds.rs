@@ -50,7 +50,7 @@ pub fn solve(problem: &Problem) -> Plan {
 }
 
 /// With more pods than this only one home is tried for groups that are drawn together.
-const HOMES_PODS_MAX: usize = 300;
+const HOMES_PODS_MAX: usize = 150;
 
 /// Pods to place by shape and level; wishes that no node at all can meet are given up at once.
 fn first_groups(ground: &Ground<'_>, choices: &mut Choices) -> BTreeMap<(u32, u16), Vec<PodIx>> {
@@ -129,7 +129,8 @@ impl Attempt {
         refused.extend(admission.refused);
         let mut maker = RowMaker::new(ground, choices, &classes, &parts);
         let mut ledger = Ledger::pack(ground, &mut maker, &parts);
-        let asks_for_values = |pool: &Pool| pool.requirements.iter().any(|r| r.min_values().is_some());
+        let asks_for_values =
+            |pool: &Pool| pool.requirements.iter().any(|r| r.min_values().is_some());
         if ground.problem.pools.iter().any(asks_for_values) {
             let mut finisher = Finisher::new(ground, choices, &classes, &parts);
             ledger.separate(&mut maker, |node| finisher.shape(node).is_some());
@@ -167,8 +168,10 @@ impl Attempt {
         if n_pods > HOMES_PODS_MAX || drawn.is_empty() {
             return Vec::new();
         }
-        let mut homes: Vec<Name> =
-            drawn.iter().flat_map(|key| ground.values(key, |_| true)).collect();
+        let mut homes: Vec<Name> = drawn
+            .iter()
+            .flat_map(|key| ground.values(key, |_| true))
+            .collect();
         homes.sort();
         homes.dedup();
         homes.truncate(8);

@@ -137,7 +137,9 @@ impl<'a, 'p> RowMaker<'a, 'p> {
             let members = &self.parts[todo.part as usize].item.members;
             let slack = || {
                 let caps = |c: &u32| &self.marks.class_slack[*c as usize];
-                members.iter().flat_map(move |(c, m)| caps(c).iter().map(move |g| (*g, *m)))
+                members
+                    .iter()
+                    .flat_map(move |(c, m)| caps(c).iter().map(move |g| (*g, *m)))
             };
             let room = slack().map(|(g, m)| {
                 let free = self.marks.caps[g as usize].saturating_sub(*used.get(&g).unwrap_or(&0));
@@ -176,10 +178,13 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         choice.dedup();
         let mut ports: Vec<HostPort> = Vec::new();
         if self.ground.daemon_ports.len() > 1 {
-            members.iter().for_each(|(c, _)| ports.extend(self.shape_ports(*c).iter().cloned()));
+            members
+                .iter()
+                .for_each(|(c, _)| ports.extend(self.shape_ports(*c).iter().cloned()));
         }
         let key = (choice, part.limits.clone(), ports);
-        self.sets.number(self.ground, self.choices, key, self.weights)
+        self.sets
+            .number(self.ground, self.choices, key, self.weights)
     }
 
     fn class(&self, c: u32) -> &Class {
@@ -245,8 +250,10 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         let mut hopeless = Vec::new();
         let stages: BTreeSet<u32> = todo.iter().map(|t| t.stage).collect();
         let n_pools = self.ground.problem.pools.len();
-        let closed: BTreeMap<u32, Vec<bool>> =
-            stages.iter().map(|s| (*s, (0..n_pools).map(|p| closed(*s, p)).collect())).collect();
+        let closed: BTreeMap<u32, Vec<bool>> = stages
+            .iter()
+            .map(|s| (*s, (0..n_pools).map(|p| closed(*s, p)).collect()))
+            .collect();
         for item in todo {
             let part = &self.parts[item.part as usize];
             let need = self.need(part);
@@ -275,8 +282,11 @@ impl<'a, 'p> RowMaker<'a, 'p> {
             entry.0 += item.count;
             entry.1.push(*item);
         }
-        let groups: Vec<pack::Group> =
-            groups.items.iter().map(|id| self.pack_group(id, &closed, opened)).collect();
+        let groups: Vec<pack::Group> = groups
+            .items
+            .iter()
+            .map(|id| self.pack_group(id, &closed, opened))
+            .collect();
         self.assemble(by_row, groups, opened, hopeless)
     }
 
@@ -317,9 +327,8 @@ impl<'a, 'p> RowMaker<'a, 'p> {
                 None => false,
             };
             if wanted {
-                let open = |k: &&u32| {
-                    !closed[self.ground.pool_of(&self.ground.kinds[**k as usize])]
-                };
+                let open =
+                    |k: &&u32| !closed[self.ground.pool_of(&self.ground.kinds[**k as usize])];
                 kinds.extend(of_weight.iter().filter(open).map(|k| *k as usize));
             }
         }

@@ -59,7 +59,12 @@ impl Desk<'_, '_> {
     }
 
     /// Rules of the item that need a pod pinned to this cell first.
-    pub(crate) fn anchors(&self, item: &Item, owned: &[(u32, u32)], limits: &Limits) -> Vec<(u32, Limits)> {
+    pub(crate) fn anchors(
+        &self,
+        item: &Item,
+        owned: &[(u32, u32)],
+        limits: &Limits,
+    ) -> Vec<(u32, Limits)> {
         let _ = item;
         owned
             .iter()
@@ -122,4 +127,3 @@ impl Desk<'_, '_> {
         self.parts.push(pinned);
     }
 }
-

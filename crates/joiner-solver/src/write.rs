@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use joiner_model::{
-    Cost, Name, NanoDollars, NodeIx, Placement, Plan, PodIx, Problem, Refusal, Resources, Unplaced,
+    Cost, Launch, Name, NanoDollars, NodeIx, Placement, Plan, PodIx, Problem, Refusal,
+    ResourceName, Resources, Unplaced,
 };
 
 use crate::cells::Part;
@@ -25,7 +26,9 @@ impl Attempt {
         let mut placed: Vec<PodIx> = Vec::new();
         for node in &self.ledger.opened {
             // Nodes without a final shape were taken apart before.
-            let Some(shaped) = finisher.shape(node) else { continue };
+            let Some(shaped) = finisher.shape(node) else {
+                continue;
+            };
             let mut own = pods.deal(&self.parts, &node.parts);
             sort_by_name(problem, &mut own);
             let mut requests = Resources::new();
@@ -54,7 +57,7 @@ impl Attempt {
             .collect();
         name_launches(problem, &mut launches);
         let price: NanoDollars = launches.iter().map(|l| l.price).sum();
-        let unplaced = self.unplaced(ground, choices, pods.rest());
+        let unplaced = self.unplaced(ground, choices, pods.rest(), bought(problem, &launches));
         let bound = floor::bound(ground, choices, &placed, &self.values()).min(price);
         Plan {
             launches,
@@ -83,9 +86,10 @@ impl Attempt {
         ground: &Ground<'_>,
         choices: &mut Choices,
         mut rest: Vec<PodIx>,
+        bought: Vec<Resources>,
     ) -> Vec<Unplaced> {
         let problem = ground.problem;
-        let mut refuser = Refuser::new(ground, choices, &self.classes);
+        let mut refuser = Refuser::new(ground, choices, &self.classes, bought);
         sort_by_name(problem, &mut rest);
         let mut all: Vec<Unplaced> = rest
             .into_iter()
@@ -104,6 +108,17 @@ impl Attempt {
         }
         all
     }
+}
+
+/// Capacity that these launches add, by pool; `nodes` counts them.
+fn bought(problem: &Problem, launches: &[Launch]) -> Vec<Resources> {
+    let mut all = vec![Resources::new(); problem.pools.len()];
+    for launch in launches {
+        let sum = &mut all[launch.pool.0 as usize];
+        sum.add(&problem.types[launch.offering.0.0 as usize].capacity);
+        sum.add(&Resources::new().with(ResourceName::parse("nodes"), 1));
+    }
+    all
 }
 
 /// Hands out the pods of each class in name order.
@@ -153,9 +168,9 @@ fn sort_by_name(problem: &Problem, pods: &mut [PodIx]) {
 }
 
 /// Orders nodes by pool and size, and names them `pool-1`, `pool-2`, …
-fn name_launches(problem: &Problem, launches: &mut [joiner_model::Launch]) {
-    let pool = |l: &joiner_model::Launch| &problem.pools[l.pool.0 as usize].name;
-    let first = |l: &joiner_model::Launch| {
+fn name_launches(problem: &Problem, launches: &mut [Launch]) {
+    let pool = |l: &Launch| &problem.pools[l.pool.0 as usize].name;
+    let first = |l: &Launch| {
         l.pods
             .first()
             .map(|p| problem.pods[p.0 as usize].name.clone())

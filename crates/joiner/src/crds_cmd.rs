@@ -41,7 +41,10 @@ pub(crate) fn run(args: &CrdsArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let known: Vec<String> = all.iter().filter_map(kind).collect();
     for wanted in &args.kind {
         if !known.iter().any(|k| k.eq_ignore_ascii_case(wanted)) {
-            anyhow::bail!("there is no kind {wanted:?}; there are {}", known.join(", "));
+            anyhow::bail!(
+                "there is no kind {wanted:?}; there are {}",
+                known.join(", ")
+            );
         }
     }
     let chosen = all.into_iter().filter(|crd| {

@@ -17,10 +17,18 @@ pub(crate) fn render(
 ) -> anyhow::Result<()> {
     let pod = find(problem, name)?;
     writeln!(out, "pod {}", problem.pods[pod.0 as usize].name)?;
-    let mut rows = vec![["POOL", "OFFERINGS LEFT", "AFTER"].map(String::from).to_vec()];
+    let mut rows = vec![
+        ["POOL", "OFFERINGS LEFT", "AFTER"]
+            .map(String::from)
+            .to_vec(),
+    ];
     for (pool, steps) in joiner_solver::explain(problem, pod).pools {
         for step in steps {
-            rows.push(vec![pool.to_string(), step.n_left.to_string(), step.question]);
+            rows.push(vec![
+                pool.to_string(),
+                step.n_left.to_string(),
+                step.question,
+            ]);
         }
     }
     write_columns(&rows, out)?;
@@ -41,14 +49,21 @@ pub(crate) fn render(
             launch.types.len() - 1
         )?;
         if let Some(next) = launch.types.get(1) {
-            writeln!(out, "next best type: {}", problem.types[next.0 as usize].name)?;
+            writeln!(
+                out,
+                "next best type: {}",
+                problem.types[next.0 as usize].name
+            )?;
         }
         for requirement in &launch.requirements {
             writeln!(out, "the node is kept to {requirement}")?;
         }
     } else if let Some(placement) = plan.placements.iter().find(|p| p.pods.contains(&pod)) {
         let node = &problem.nodes[placement.node.0 as usize].name;
-        writeln!(out, "goes to existing node {node}, which costs nothing more")?;
+        writeln!(
+            out,
+            "goes to existing node {node}, which costs nothing more"
+        )?;
     } else if let Some(left) = plan.unplaced.iter().find(|u| u.pod == pod) {
         writeln!(out, "is left over:")?;
         for refusal in &left.refusals {
@@ -61,10 +76,13 @@ pub(crate) fn render(
 }
 
 fn find(problem: &Problem, name: &str) -> anyhow::Result<PodIx> {
-    let full = if name.contains('/') { name.to_owned() } else { format!("default/{name}") };
+    let full = if name.contains('/') {
+        name.to_owned()
+    } else {
+        format!("default/{name}")
+    };
     let position = |test: &dyn Fn(&str) -> bool| problem.pods.iter().position(|p| test(&p.name));
-    let ix = position(&|n| n == full)
-        .or_else(|| position(&|n| n.rsplit('/').next() == Some(name)));
+    let ix = position(&|n| n == full).or_else(|| position(&|n| n.rsplit('/').next() == Some(name)));
     match ix.and_then(|ix| u32::try_from(ix).ok()) {
         Some(ix) => Ok(PodIx(ix)),
         None => bail!("there is no pod {name:?} in the input; name it as namespace/pod"),

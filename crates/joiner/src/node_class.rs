@@ -31,7 +31,8 @@ pub(crate) fn ec2_types(
     let mut types = ec2(region, &settings)?.types;
     if let Some(zones) = &figures.zones {
         for ty in &mut types {
-            ty.offerings.retain(|o| o.labels.get(keys::ZONE).is_some_and(|z| zones.contains(z)));
+            ty.offerings
+                .retain(|o| o.labels.get(keys::ZONE).is_some_and(|z| zones.contains(z)));
         }
     }
     Ok(types)
@@ -67,7 +68,11 @@ fn settings(figures: &ClassFigures) -> anyhow::Result<ClassSettings> {
             .map(|i| NetworkInterface {
                 card: i.card,
                 device: i.device,
-                kind: if i.efa_only { InterfaceKind::EfaOnly } else { InterfaceKind::Interface },
+                kind: if i.efa_only {
+                    InterfaceKind::EfaOnly
+                } else {
+                    InterfaceKind::Interface
+                },
             })
             .collect(),
         nested_virtualization: figures.nested_virtualization,

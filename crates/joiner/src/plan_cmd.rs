@@ -58,10 +58,22 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "POD")]
     explain: Option<String>,
     /// What to do with wishes that are not rules.
-    #[arg(long, env = "PREFERENCE_POLICY", value_enum, default_value = "Respect", ignore_case = true)]
+    #[arg(
+        long,
+        env = "PREFERENCE_POLICY",
+        value_enum,
+        default_value = "Respect",
+        ignore_case = true
+    )]
     preference_policy: Preferences,
     /// What to do when minValues cannot be met.
-    #[arg(long, env = "MIN_VALUES_POLICY", value_enum, default_value = "Strict", ignore_case = true)]
+    #[arg(
+        long,
+        env = "MIN_VALUES_POLICY",
+        value_enum,
+        default_value = "Strict",
+        ignore_case = true
+    )]
     min_values_policy: MinValues,
 }
 
@@ -164,7 +176,11 @@ fn verify(problem: &Problem, plan: &Plan) -> anyhow::Result<()> {
     if violations.is_empty() {
         return Ok(());
     }
-    let shown: Vec<String> = violations.iter().take(20).map(|v| format!("  - {v}")).collect();
+    let shown: Vec<String> = violations
+        .iter()
+        .take(20)
+        .map(|v| format!("  - {v}"))
+        .collect();
     bail!(
         "the plan breaks rules and is not shown; this is a defect of joiner, please report it with \
          the input:\n{}",

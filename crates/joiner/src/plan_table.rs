@@ -39,16 +39,22 @@ fn render_launches(problem: &Problem, plan: &Plan, out: &mut dyn Write) -> io::R
         }
     }
     let mut rows = vec![
-        ["NEW NODE", "TYPE", "ZONE", "CAPACITY", "$/H", "CPU", "MEMORY", "OR", "PODS"]
-            .map(String::from)
-            .to_vec(),
+        [
+            "NEW NODE", "TYPE", "ZONE", "CAPACITY", "$/H", "CPU", "MEMORY", "OR", "PODS",
+        ]
+        .map(String::from)
+        .to_vec(),
     ];
     for (launch, pods, n) in groups.iter().take(ROWS_MAX) {
         rows.push(launch_row(problem, launch, pods, *n));
     }
     write_columns(&rows, out)?;
     if groups.len() > ROWS_MAX {
-        writeln!(out, "… and {} more rows; -o json shows all", groups.len() - ROWS_MAX)?;
+        writeln!(
+            out,
+            "… and {} more rows; -o json shows all",
+            groups.len() - ROWS_MAX
+        )?;
     }
     Ok(())
 }
@@ -60,10 +66,20 @@ fn alike(a: &Launch, b: &Launch) -> bool {
 fn launch_row(problem: &Problem, launch: &Launch, pods: &str, n: usize) -> Vec<String> {
     let ty = &problem.types[launch.offering.0.0 as usize];
     let offering = &ty.offerings[launch.offering.1.0 as usize];
-    let label = |key: &str| offering.labels.get(key).map_or("-", AsRef::as_ref).to_owned();
+    let label = |key: &str| {
+        offering
+            .labels
+            .get(key)
+            .map_or("-", AsRef::as_ref)
+            .to_owned()
+    };
     let room = ty.allocatable().unwrap_or_default();
     let fill = |name: ResourceName| bar(launch.requests.get(&name), room.get(&name));
-    let name = if n > 1 { format!("{} ×{n}", launch.name) } else { launch.name.to_string() };
+    let name = if n > 1 {
+        format!("{} ×{n}", launch.name)
+    } else {
+        launch.name.to_string()
+    };
     let more = launch.types.len().saturating_sub(1);
     vec![
         name,
@@ -73,7 +89,11 @@ fn launch_row(problem: &Problem, launch: &Launch, pods: &str, n: usize) -> Vec<S
         format!("{:.4}", dollars(launch.price)),
         fill(ResourceName::Cpu),
         fill(ResourceName::Memory),
-        if more > 0 { format!("{more} types") } else { "-".into() },
+        if more > 0 {
+            format!("{more} types")
+        } else {
+            "-".into()
+        },
         pods.to_owned(),
     ]
 }
@@ -85,7 +105,10 @@ fn render_placements(problem: &Problem, plan: &Plan, out: &mut dyn Write) -> io:
     let mut rows = vec![vec!["EXISTING NODE".to_owned(), "PODS".to_owned()]];
     for placement in plan.placements.iter().take(ROWS_MAX) {
         let node = &problem.nodes[placement.node.0 as usize];
-        rows.push(vec![node.name.to_string(), by_workload(problem, &placement.pods)]);
+        rows.push(vec![
+            node.name.to_string(),
+            by_workload(problem, &placement.pods),
+        ]);
     }
     writeln!(out)?;
     write_columns(&rows, out)?;
@@ -108,7 +131,11 @@ fn render_unplaced(problem: &Problem, plan: &Plan, out: &mut dyn Write) -> io::R
         }
     }
     if by_reasons.len() > ROWS_MAX {
-        writeln!(out, "\n… and {} more groups of pods", by_reasons.len() - ROWS_MAX)?;
+        writeln!(
+            out,
+            "\n… and {} more groups of pods",
+            by_reasons.len() - ROWS_MAX
+        )?;
     }
     Ok(())
 }
@@ -124,7 +151,11 @@ fn render_totals(plan: &Plan, timings: Timings, out: &mut dyn Write) -> io::Resu
         count(plan.launches.len(), "new node"),
         plan.unplaced.len()
     )?;
-    writeln!(out, "Price ${price:.4} an hour, ${:.2} a month.", price * HOURS_A_MONTH)?;
+    writeln!(
+        out,
+        "Price ${price:.4} an hour, ${:.2} a month.",
+        price * HOURS_A_MONTH
+    )?;
     if plan.cost.bound.get() > 0 {
         writeln!(
             out,
@@ -149,7 +180,11 @@ fn count(n: usize, noun: &str) -> String {
 fn bar(used: u64, room: u64) -> String {
     let percent = u128::from(used) * 100 / u128::from(room.max(1));
     let full = usize::try_from((percent + 5) / 10).unwrap_or(10).min(10);
-    format!("{}{} {percent:>3}%", "█".repeat(full), "░".repeat(10 - full))
+    format!(
+        "{}{} {percent:>3}%",
+        "█".repeat(full),
+        "░".repeat(10 - full)
+    )
 }
 
 /// `web ×3, api, jobs/batch ×12`: pods by the workload their names speak of.
@@ -163,12 +198,20 @@ fn by_workload(problem: &Problem, pods: &[PodIx]) -> String {
     let n_shown = if counts.len() > 6 { 5 } else { 6 };
     for (i, (name, n)) in counts.iter().take(n_shown).enumerate() {
         let separator = if i > 0 { ", " } else { "" };
-        let times = if *n > 1 { format!(" ×{n}") } else { String::new() };
+        let times = if *n > 1 {
+            format!(" ×{n}")
+        } else {
+            String::new()
+        };
         let _ = write!(text, "{separator}{name}{times}");
     }
     if counts.len() > n_shown {
         let rest: usize = counts.values().skip(n_shown).sum();
-        let _ = write!(text, ", {rest} more of {} workloads", counts.len() - n_shown);
+        let _ = write!(
+            text,
+            ", {rest} more of {} workloads",
+            counts.len() - n_shown
+        );
     }
     text
 }
@@ -176,13 +219,16 @@ fn by_workload(problem: &Problem, pods: &[PodIx]) -> String {
 /// The workload in a pod's name: without the ordinal or the random ends, and without `default/`.
 fn workload(name: &str) -> &str {
     let name = name.strip_prefix("default/").unwrap_or(name);
-    let Some((stem, end)) = name.rsplit_once('-') else { return name };
+    let Some((stem, end)) = name.rsplit_once('-') else {
+        return name;
+    };
     if !end.is_empty() && end.bytes().all(|b| b.is_ascii_digit()) {
         return stem;
     }
     let random = |s: &str, lengths: std::ops::RangeInclusive<usize>| {
         lengths.contains(&s.len())
-            && s.bytes().all(|b| b.is_ascii_digit() || (b.is_ascii_lowercase() && !b"aeiou".contains(&b)))
+            && s.bytes()
+                .all(|b| b.is_ascii_digit() || (b.is_ascii_lowercase() && !b"aeiou".contains(&b)))
     };
     if !random(end, 5..=5) {
         return name;
@@ -197,13 +243,21 @@ fn workload(name: &str) -> &str {
 pub(crate) fn write_columns(rows: &[Vec<String>], out: &mut dyn Write) -> io::Result<()> {
     let n_columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |c: usize| {
-        rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        rows.iter()
+            .filter_map(|r| r.get(c))
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or(0)
     };
     let widths: Vec<usize> = (0..n_columns).map(width).collect();
     for row in rows {
         let mut line = String::new();
         for (c, cell) in row.iter().enumerate() {
-            let pad = if c + 1 < row.len() { widths[c] + 2 - cell.chars().count() } else { 0 };
+            let pad = if c + 1 < row.len() {
+                widths[c] + 2 - cell.chars().count()
+            } else {
+                0
+            };
             let _ = write!(line, "{cell}{}", " ".repeat(pad));
         }
         writeln!(out, "{}", line.trim_end())?;
