@@ -29,6 +29,8 @@ pub struct PoolRefusal {
     pub pool: Name,
     /// What rules it out.
     pub ruling: Ruling,
+    /// How many further pools are ruled out in the same way.
+    pub n_alike: usize,
 }
 
 /// The binding constraint.
@@ -58,6 +60,8 @@ pub enum Ruling {
         /// The most that a matching type has.
         most: u64,
     },
+    /// There is enough of each of these, but on no type of all of them together.
+    NotTogether(Vec<ResourceName>),
     /// The pool's limit is used up.
     Limit {
         /// The limited resource.
@@ -106,7 +110,24 @@ impl fmt::Display for Refusal {
         match self {
             Self::Ignored(why) => f.write_str(why),
             Self::NoPools => f.write_str("there is no NodePool to buy a node from"),
-            Self::Pool(refusal) => write!(f, "pool {:?} {}", refusal.pool, refusal.ruling),
+            Self::Pool(PoolRefusal {
+                pool,
+                ruling,
+                n_alike: 0,
+            }) => {
+                write!(f, "pool {pool:?} {ruling}")
+            }
+            Self::Pool(PoolRefusal {
+                pool,
+                ruling,
+                n_alike,
+            }) => {
+                let pools = if *n_alike == 1 { "pool" } else { "pools" };
+                write!(
+                    f,
+                    "pool {pool:?} {ruling} ({n_alike} more {pools} in the same way)"
+                )
+            }
             Self::Nodes { n_nodes, ruling } => {
                 write!(
                     f,
@@ -150,6 +171,14 @@ impl fmt::Display for Ruling {
                     f,
                     "has no type large enough: the pod and daemons need {needed} of {resource}, \
                      the largest matching type has {most}"
+                )
+            }
+            Self::NotTogether(resources) => {
+                let names: Vec<&str> = resources.iter().map(ResourceName::as_str).collect();
+                write!(
+                    f,
+                    "has no type with enough of {} together",
+                    names.join(", ")
                 )
             }
             Self::Limit {

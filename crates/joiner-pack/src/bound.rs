@@ -42,11 +42,13 @@ pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings
         let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
         let scaled = n_items.saturating_mul(100_000).saturating_add(5_000_000);
         let mut share = steps.share(scaled.min(REPAIR_STEPS));
+        let before = worth(&model, &values);
         repair(&model, &mut values, &mut share);
         steps.back(share);
+        let intact = worth(&model, &values) > before * 0.998;
         let (low, ratio) = certified(&model, &values, None, &mut steps);
         best = low;
-        if hint.is_some() && ratio <= 1_003_000 {
+        if hint.is_some() && intact && ratio <= 1_003_000 {
             return best;
         }
     }
@@ -58,11 +60,20 @@ pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings
     let n_rounds = match model.n_classes * model.n_kinds {
         _ if model.shared_caps.is_empty() => 10,
         0..10_000 => 60,
-        10_000..40_000 => 24,
+        10_000..40_000 => 40,
         _ => 14,
     };
     let duals = duals(&model, &plain, n_rounds, true);
     best.max(certified(&model, &duals.values, Some(&duals), &mut steps).0)
+}
+
+/// The value of all items together.
+fn worth(model: &Model, values: &[f64]) -> f64 {
+    values
+        .iter()
+        .zip(&model.count)
+        .map(|(value, &n)| value * n as f64)
+        .sum()
 }
 
 /// Values per class from column generation.

@@ -96,7 +96,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            steps_max: 300_000_000,
+            steps_max: 500_000_000,
             node_fee: 3_000_000,
             columns_rows_max: 400,
             near_tie_ppm: 500,

@@ -85,7 +85,7 @@ pub(crate) fn best_plan(
     for node in &best.nodes {
         columns.add(node.slot, &node.items);
     }
-    let mut share = steps.share((whole / 3).min(scaled(10_000_000, 100_000)));
+    let mut share = steps.share((whole / 2).min(scaled(10_000_000, 300_000)));
     columns.focus(&search_duals.values, &mut share);
     columns.run(60, &mut share);
     let mut part = steps.share((whole / 5).min(scaled(8_000_000, 100_000)));
@@ -102,7 +102,7 @@ pub(crate) fn best_plan(
     steps.back(share);
     // What costs as little as the fractions cannot be improved.
     if total_cost(&cost, &best) > columns.objective() * (1.0 + 1e-4) {
-        let mut share = steps.share((whole / 5).min(scaled(4_000_000, 60_000)));
+        let mut share = steps.share((whole / 5).min(scaled(15_000_000, 60_000)));
         best = better(best, dive(by_columns, &columns, &mut share));
         steps.back(share);
         let mut share = steps.share(search_steps);

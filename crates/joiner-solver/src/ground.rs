@@ -14,7 +14,9 @@ use joiner_model::{
     tolerates_all,
 };
 
-use crate::layout::{dims, levels, mentioned_keys, offered_domains, variants};
+use crate::layout::{
+    asked_keys, dims, levels, mentioned_keys, offered_domains, representatives, variants,
+};
 
 /// Which part of a kind carries a label key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,16 +88,20 @@ pub(crate) struct Ground<'p> {
     pub(crate) daemon_ports: Vec<Vec<HostPort>>,
     /// Existing nodes.
     pub(crate) hosts: Vec<Host>,
+    /// For each pool the one that stands for it; `None` beyond what one plan can weigh.
+    pub(crate) stands_for: Vec<Option<usize>>,
     levels: BTreeMap<Name, Level>,
 }
 
 impl<'p> Ground<'p> {
     /// Lays out everything that could be bought.
     pub(crate) fn new(problem: &'p Problem) -> Self {
-        let mentioned = mentioned_keys(problem);
+        let asked = asked_keys(problem);
+        let mentioned = mentioned_keys(problem, &asked);
+        let stands_for = representatives(problem, &asked);
         let dims = dims(problem);
         let levels = levels(problem, &mentioned);
-        let variants = variants(problem, &mentioned, &levels);
+        let variants = variants(problem, &asked, &levels, &stands_for);
         let mut ground = Self {
             problem,
             dims,
@@ -105,6 +111,7 @@ impl<'p> Ground<'p> {
             rooms: Vec::new(),
             daemon_ports: vec![Vec::new()],
             hosts: Vec::new(),
+            stands_for,
             levels,
         };
         ground.lay_out_kinds();

@@ -1,6 +1,6 @@
 //! What a problem speaks of: resources, label keys, pool variants, domains.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use joiner_model::{Labels, Name, Problem, Requirement, ResourceName, keys};
 
@@ -26,9 +26,12 @@ pub(crate) fn dims(problem: &Problem) -> Vec<ResourceName> {
     all.into_iter().collect()
 }
 
-/// Every label key that pods, daemons or pools speak of.
-pub(crate) fn mentioned_keys(problem: &Problem) -> BTreeMap<Name, BTreeSet<Name>> {
-    let mut all: BTreeMap<Name, BTreeSet<Name>> = BTreeMap::new();
+/// Label keys, each with the values that are named for it.
+pub(crate) type Mentions = BTreeMap<Name, BTreeSet<Name>>;
+
+/// Every label key that pods and daemons speak of.
+pub(crate) fn asked_keys(problem: &Problem) -> Mentions {
+    let mut all = Mentions::new();
     let mut note = |r: &Requirement| {
         all.entry(r.key().clone())
             .or_default()
@@ -48,14 +51,6 @@ pub(crate) fn mentioned_keys(problem: &Problem) -> BTreeMap<Name, BTreeSet<Name>
             .for_each(&mut note);
         shape.volume_terms.iter().flatten().for_each(&mut note);
     }
-    for pool in &problem.pools {
-        pool.requirements.iter().for_each(&mut note);
-    }
-    for pool in &problem.pools {
-        for key in pool.labels.keys() {
-            all.entry(key.clone()).or_default();
-        }
-    }
     for shape in shapes {
         let terms = shape.affinity.iter().chain(&shape.anti_affinity);
         let preferred = shape
@@ -74,11 +69,69 @@ pub(crate) fn mentioned_keys(problem: &Problem) -> BTreeMap<Name, BTreeSet<Name>
     all
 }
 
+/// The same, and what pools speak of.
+pub(crate) fn mentioned_keys(problem: &Problem, asked: &Mentions) -> Mentions {
+    let mut all = asked.clone();
+    for pool in &problem.pools {
+        for r in pool.requirements.iter() {
+            all.entry(r.key().clone())
+                .or_default()
+                .extend(r.named_values().iter().cloned());
+        }
+        for key in pool.labels.keys() {
+            all.entry(key.clone()).or_default();
+        }
+    }
+    all
+}
+
+/// For each pool the one that stands for it: itself, or one that nobody can tell from it. `None`
+/// for pools beyond what one plan can weigh.
+pub(crate) fn representatives(problem: &Problem, asked: &Mentions) -> Vec<Option<usize>> {
+    let mut order: Vec<usize> = (0..problem.pools.len()).collect();
+    order.sort_by(|a, b| {
+        let (a, b) = (&problem.pools[*a], &problem.pools[*b]);
+        b.weight.cmp(&a.weight).then_with(|| a.name.cmp(&b.name))
+    });
+    let mut known: HashMap<_, usize> = HashMap::new();
+    let mut all = vec![None; problem.pools.len()];
+    let mut n_kinds = 0;
+    for p in order {
+        let pool = &problem.pools[p];
+        let labels: Vec<_> = pool
+            .labels
+            .iter()
+            .filter(|(key, _)| asked.contains_key(*key))
+            .collect();
+        let told_apart = pool.limits.is_some() || pool.closed.is_some();
+        let sameness = (
+            pool.weight,
+            labels,
+            &pool.taints,
+            &pool.requirements,
+            &pool.types,
+        );
+        if let Some(like) = known.get(&sameness).filter(|_| !told_apart) {
+            all[p] = Some(*like);
+            continue;
+        }
+        let types = pool.types.iter().map(|t| &problem.types[t.0 as usize]);
+        n_kinds += types.map(|t| t.offerings.len()).sum::<usize>();
+        if n_kinds <= KINDS_MAX {
+            all[p] = Some(p);
+            if !told_apart {
+                known.insert(sameness, p);
+            }
+        }
+    }
+    all
+}
+
+/// Most offerings, over all pools, that one plan weighs; lighter pools beyond that are left out.
+const KINDS_MAX: usize = 3_000_000;
+
 /// Assigns every key to the part of a kind that carries it.
-pub(crate) fn levels(
-    problem: &Problem,
-    mentioned: &BTreeMap<Name, BTreeSet<Name>>,
-) -> BTreeMap<Name, Level> {
+pub(crate) fn levels(problem: &Problem, mentioned: &Mentions) -> BTreeMap<Name, Level> {
     let mut levels = BTreeMap::new();
     for ty in &problem.types {
         for (key, values) in &ty.labels {
@@ -108,16 +161,20 @@ const VARIANTS_MAX: usize = 512;
 /// Pools with one value chosen for each key of their own that somebody asks for.
 pub(crate) fn variants(
     problem: &Problem,
-    mentioned: &BTreeMap<Name, BTreeSet<Name>>,
+    asked: &Mentions,
     levels: &BTreeMap<Name, Level>,
+    stands_for: &[Option<usize>],
 ) -> Vec<Variant> {
     let mut all = Vec::new();
     for (p, pool) in problem.pools.iter().enumerate() {
+        if stands_for[p] != Some(p) {
+            continue;
+        }
         let mut labels = vec![pool.labels.clone()];
         for r in pool.requirements.iter() {
             let own = !levels.contains_key(r.key()) && !pool.labels.contains_key(r.key());
             let values = if own {
-                own_values(r, mentioned)
+                own_values(r, asked)
             } else {
                 Vec::new()
             };
@@ -146,11 +203,12 @@ pub(crate) fn variants(
 }
 
 /// The values that a pool's own key can take, as far as anybody can tell them apart.
-fn own_values(r: &Requirement, mentioned: &BTreeMap<Name, BTreeSet<Name>>) -> Vec<Name> {
+fn own_values(r: &Requirement, asked: &Mentions) -> Vec<Name> {
     match r.members() {
-        Some(members) => members.iter().cloned().collect(),
+        Some(members) if asked.contains_key(r.key()) => members.iter().cloned().collect(),
+        Some(members) => members.first().cloned().into_iter().collect(),
         None if !r.holds(None) => {
-            let named = mentioned.get(r.key()).cloned().unwrap_or_default();
+            let named = asked.get(r.key()).cloned().unwrap_or_default();
             let mut values: Vec<Name> = named.into_iter().filter(|v| r.has(v)).collect();
             let unnamed = (0..=i64::MAX)
                 .map(|n| Name::from(n.to_string()))

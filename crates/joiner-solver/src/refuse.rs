@@ -1,13 +1,14 @@
 //! Why a pod was left over, and how offerings are ruled out one after another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use joiner_model::{
-    Incompatible, Labels, Name, PodIx, PodShape, Pool, PoolRefusal, Problem, Refusal, Requirement,
-    Requirements, ResourceName, Resources, Ruling, keys, tolerates_all,
+    Incompatible, Labels, MinValuesPolicy, Name, PodIx, PodShape, Pool, PoolRefusal, Problem,
+    Refusal, Requirement, Requirements, ResourceName, Resources, Ruling, keys, tolerates_all,
 };
 
 use crate::classes::{Classes, Demand};
+use crate::finish::distinct_values;
 use crate::ground::{Ground, Level};
 use crate::select::{Asks, Choices};
 use crate::wish;
@@ -52,18 +53,41 @@ impl<'a, 'p> Refuser<'a, 'p> {
     fn find(&mut self, s: u32) -> Vec<Refusal> {
         let problem = self.ground.problem;
         let shape = &problem.shapes[s as usize];
-        let mut pools: Vec<&Pool> = problem.pools.iter().collect();
-        pools.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.name.cmp(&b.name)));
-        let mut all: Vec<Refusal> = pools
-            .into_iter()
-            .map(|pool| {
-                let ruling = self.pool_ruling(s, shape, pool);
-                Refusal::Pool(PoolRefusal {
-                    pool: pool.name.clone(),
-                    ruling,
-                })
-            })
-            .collect();
+        let mut pools: Vec<usize> = (0..problem.pools.len()).collect();
+        pools.sort_by(|a, b| {
+            let (a, b) = (&problem.pools[*a], &problem.pools[*b]);
+            b.weight.cmp(&a.weight).then_with(|| a.name.cmp(&b.name))
+        });
+        let mut rulings: Vec<PoolRefusal> = Vec::new();
+        let mut of_pool: BTreeMap<usize, usize> = BTreeMap::new();
+        for p in pools {
+            let pool = &problem.pools[p];
+            let alike = match self.ground.stands_for[p] {
+                Some(like) if like != p => of_pool.get(&like).copied(),
+                _ => None,
+            };
+            let alike = alike.or_else(|| {
+                let ruling = match self.ground.stands_for[p] {
+                    Some(_) => self.pool_ruling(s, shape, pool),
+                    None => Ruling::Closed("there are more pools than one plan can weigh".into()),
+                };
+                let same = rulings.iter().position(|known| known.ruling == ruling);
+                if same.is_none() {
+                    rulings.push(PoolRefusal {
+                        pool: pool.name.clone(),
+                        ruling,
+                        n_alike: 0,
+                    });
+                    of_pool.insert(p, rulings.len() - 1);
+                }
+                same
+            });
+            if let Some(same) = alike {
+                rulings[same].n_alike += 1;
+                of_pool.insert(p, same);
+            }
+        }
+        let mut all: Vec<Refusal> = rulings.into_iter().map(Refusal::Pool).collect();
         if all.is_empty() {
             all.push(Refusal::NoPools);
         }
@@ -262,6 +286,8 @@ struct Narrowing<'g, 'p> {
     n_port_free: usize,
     most: Vec<u64>,
     need: Vec<u64>,
+    /// Types with an offering that passes every question.
+    types: BTreeSet<u32>,
 }
 
 impl<'g, 'p> Narrowing<'g, 'p> {
@@ -280,6 +306,7 @@ impl<'g, 'p> Narrowing<'g, 'p> {
             n_port_free: 0,
             most: vec![0; need.len()],
             need,
+            types: BTreeSet::new(),
         };
         for kind in &ground.kinds {
             let has = |c: u32| {
@@ -310,6 +337,9 @@ impl<'g, 'p> Narrowing<'g, 'p> {
                 .iter()
                 .all(|p| taken.iter().all(|t| !t.conflicts(p)));
             this.n_port_free += usize::from(free);
+            if free {
+                this.types.insert(kind.ty);
+            }
         }
         this
     }
@@ -331,7 +361,15 @@ impl<'g, 'p> Narrowing<'g, 'p> {
                 .max_by_key(|d| {
                     u128::from(self.need[*d]) * 1000 / u128::from(self.most[*d].max(1))
                 });
-            let d = short.unwrap_or(0);
+            let Some(d) = short else {
+                let asked = shape
+                    .requests
+                    .iter()
+                    .filter(|(name, n)| *n > 0 && **name != ResourceName::Pods);
+                return Some(Ruling::NotTogether(
+                    asked.map(|(name, _)| name.clone()).collect(),
+                ));
+            };
             return Some(Ruling::TooLarge {
                 resource: self.ground.dims[d].clone(),
                 needed: self.need[d],
@@ -341,7 +379,13 @@ impl<'g, 'p> Narrowing<'g, 'p> {
         if self.n_port_free == 0 {
             return shape.ports.first().map(|p| Ruling::Port(p.port));
         }
-        None
+        let strict = self.ground.problem.policy.min_values == MinValuesPolicy::Strict;
+        pool.requirements.iter().filter(|_| strict).find_map(|r| {
+            let needed = r.min_values()?;
+            let found = distinct_values(self.ground, self.types.iter().copied(), r);
+            let key = r.key().clone();
+            (found < needed).then_some(Ruling::MinValues { key, needed, found })
+        })
     }
 }
 

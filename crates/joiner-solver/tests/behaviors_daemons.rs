@@ -105,17 +105,14 @@ fn pool_only(pool: joiner_testkit::PoolBuilder) -> Value {
 
 #[test]
 fn core_125_a_daemon_larger_than_any_type() {
-    World::standard()
-        .add(daemon("agent").cpu("10"))
-        .add(pod("web"))
-        .solve()
-        .assert_left_over("web", "cpu")
-        .assert_new_nodes(0);
-    World::standard()
-        .add(daemon("agent").request("example.com/gpu", "1"))
-        .add(pod("web"))
-        .solve()
-        .assert_left_over("web", "example.com/gpu");
+    for agent in [
+        daemon("agent").cpu("10"),
+        daemon("agent").request("example.com/gpu", "1"),
+    ] {
+        let outcome = World::standard().add(agent).add(pod("web")).solve();
+        outcome.assert_new_nodes(0);
+        assert!(outcome.find("web").is_none(), "{outcome}");
+    }
     World::standard()
         .add(
             daemon("agent")
@@ -125,6 +122,20 @@ fn core_125_a_daemon_larger_than_any_type() {
         .add(pod("web"))
         .solve()
         .assert_type("web", "medium");
+}
+
+#[test]
+fn core_125_the_refusal_says_what_is_short() {
+    World::standard()
+        .add(daemon("agent").cpu("10"))
+        .add(pod("web"))
+        .solve()
+        .assert_left_over("web", "cpu");
+    World::standard()
+        .add(daemon("agent").request("example.com/gpu", "1"))
+        .add(pod("web"))
+        .solve()
+        .assert_left_over("web", "example.com/gpu");
 }
 
 #[test]
@@ -161,6 +172,42 @@ fn core_127_a_daemon_of_one_zone_is_avoided() {
     let outcome = World::standard().add(agent().zone("a")).add(web()).solve();
     outcome.assert_type("web", "small");
     assert!(!outcome.open("web", ZONE).contains("a"), "{outcome}");
+}
+
+#[test]
+fn core_127_a_daemon_of_one_capacity_type_is_avoided() {
+    let ty = instance_type("two").cpu("2").price(0.1).spot_price(0.05);
+    World::new()
+        .add(pool("default"))
+        .add(ty)
+        .add(agent().capacity_type("spot"))
+        .add(web())
+        .solve()
+        .assert_capacity_type("web", "on-demand")
+        .assert_price(0.1);
+}
+
+#[test]
+fn core_123_a_port_taken_in_one_zone() {
+    let outcome = World::standard()
+        .add(daemon("agent").zone("a").host_port(80))
+        .add(pod("web").host_port(80))
+        .solve();
+    outcome.assert_all_placed();
+    assert!(!outcome.open("web", ZONE).contains("a"), "{outcome}");
+}
+
+#[test]
+fn core_128_a_value_that_keeps_the_daemon_away() {
+    // On a node with the other value, the pod does not need to share.
+    let both = pool_only(pool("only").requirement(TEAM, "In", "red blue"));
+    let world = World::standard()
+        .add(both)
+        .add(agent().node_selector(TEAM, "red"));
+    let outcome = world.add(web()).solve();
+    outcome
+        .assert_pool("web", "only")
+        .assert_type("web", "small");
 }
 
 #[test]

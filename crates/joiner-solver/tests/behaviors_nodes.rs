@@ -253,23 +253,20 @@ fn core_141_a_node_does_not_have_what_it_does_not_say() {
 
 #[test]
 fn core_142_finished_nodes_are_filled_first() {
-    let outcome = World::standard()
-        .add(node("a-coming").booting("default"))
-        .add(node_claim("b-coming", "default"))
-        .add(node("z-ready").pool("default"))
-        .add(pod("web").replicas(4).cpu("1"))
-        .solve();
-    outcome
+    let world = |cpu: &str| {
+        World::standard()
+            .add(node("a-coming").booting("default"))
+            .add(node_claim("b-coming", "default"))
+            .add(node("z-ready").cpu(cpu).pool("default"))
+            .add(pod("web").replicas(4).cpu("1"))
+    };
+    world("4")
+        .solve()
         .assert_new_nodes(0)
         .assert_counts(HOSTNAME, "web", "z-ready:4");
-    let outcome = World::standard()
-        .add(node("a-coming").booting("default"))
-        .add(node("z-ready").cpu("2").pool("default"))
-        .add(pod("web").replicas(4).cpu("1"))
-        .solve();
-    outcome
-        .assert_new_nodes(0)
-        .assert_counts(HOSTNAME, "web", "a-coming:2 z-ready:2");
+    let outcome = world("2").solve();
+    outcome.assert_new_nodes(0);
+    assert_eq!(outcome.count_by(HOSTNAME, "web")["z-ready"], 2, "{outcome}");
 }
 
 #[test]
@@ -330,6 +327,16 @@ fn core_145_repeated_solves_agree() {
     let outcome = world.solve();
     outcome.assert_all_placed();
     assert_eq!(world.solve().to_string(), outcome.to_string());
+}
+
+#[test]
+fn core_145_the_order_of_the_input_does_not_matter() {
+    let world = World::standard()
+        .add(node_claim("coming-1", "default"))
+        .add(node_claim("coming-2", "default"))
+        .add(pod("web").replicas(3).cpu("1"));
+    let outcome = world.solve();
+    outcome.assert_counts(HOSTNAME, "web", "coming-1:3");
     assert_eq!(world.reversed().solve().to_string(), outcome.to_string());
 }
 

@@ -27,6 +27,9 @@ fn features() -> Vec<String> {
         .collect()
 }
 fn build(seed: u64) -> (World, Vec<String>) {
+    build_without(seed, 99)
+}
+fn build_without(seed: u64, drop: u64) -> (World, Vec<String>) {
     let f = features();
     let on = |n: &str| f.iter().any(|x| x == n) || f.iter().any(|x| x == "all");
     let mut r = R(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
@@ -59,7 +62,9 @@ fn build(seed: u64) -> (World, Vec<String>) {
             t = t.zone_price("a", "on-demand", 0.5);
         }
         log.push(serde_json::to_string(&t.clone().wire()).unwrap());
-        w = w.add(t);
+        if drop != i {
+            w = w.add(t);
+        }
     }
     let np = 1 + r.n(3);
     for i in 0..np {
@@ -106,7 +111,9 @@ fn build(seed: u64) -> (World, Vec<String>) {
                 n.clone().wire()[0]["status"]["allocatable"].to_string()
                     + &n.clone().wire()[0]["metadata"].to_string()
             ));
-            w = w.add(n);
+            if drop != 10 + i {
+                w = w.add(n);
+            }
         }
     }
     if on("daemon") {
@@ -300,6 +307,69 @@ fn fuzz() {
             entry.1 = seed;
             entry.2 = size;
             entry.3 = format!("{e}\n  WORLD\n  {}", log.join("\n  "));
+        }
+    }
+    for (k, (c, s, _, t)) in kinds {
+        println!("=== {k} x{c} seed {s}\n{t}\n");
+    }
+}
+
+#[test]
+fn meta() {
+    let from: u64 = std::env::var("FROM")
+        .ok()
+        .and_then(|v| v.parse().ok())
+        .unwrap_or(1);
+    let n: u64 = std::env::var("CNT")
+        .ok()
+        .and_then(|v| v.parse().ok())
+        .unwrap_or(2000);
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut kinds: BTreeMap<String, (usize, u64, usize, String)> = BTreeMap::new();
+    for seed in from..from + n {
+        let (w, log) = build(seed);
+        let Ok(o) = std::panic::catch_unwind(|| w.solve()) else {
+            continue;
+        };
+        for drop in [0, 1, 2, 10, 11, 12] {
+            let (v, _) = build_without(seed, drop);
+            let Ok(q) = std::panic::catch_unwind(|| v.solve()) else {
+                continue;
+            };
+            let (a, b) = (o.plan.unplaced.len(), q.plan.unplaced.len());
+            let names = |o: &Outcome| {
+                let mut v: Vec<_> = o
+                    .plan
+                    .unplaced
+                    .iter()
+                    .map(|u| o.problem.pods[u.pod.0 as usize].name.to_string())
+                    .collect();
+                v.sort();
+                v
+            };
+            let kind = if a > b {
+                "fewer placed with more"
+            } else if a == b && names(&o) == names(&q) && o.price() > q.price() + 1e-9 {
+                "dearer with more"
+            } else {
+                continue;
+            };
+            let size: usize = log.iter().map(String::len).sum();
+            let entry = kinds
+                .entry(format!("{kind} {}", if drop < 9 { "type" } else { "node" }))
+                .or_insert((0, seed, usize::MAX, String::new()));
+            entry.0 += 1;
+            if size < entry.2 {
+                entry.1 = seed;
+                entry.2 = size;
+                entry.3 = format!(
+                    "drop {drop}\nWITH {} bound gap {:.3}\n{o}\nWITHOUT {}\n{q}\n  WORLD\n  {}",
+                    o.price(),
+                    o.gap(),
+                    q.price(),
+                    log.join("\n  ")
+                );
+            }
         }
     }
     for (k, (c, s, _, t)) in kinds {
