@@ -27,6 +27,15 @@ pub(crate) enum Budget {
     },
 }
 
+impl Budget {
+    /// What was left before this plan.
+    pub(crate) fn left(&self) -> u64 {
+        match self {
+            Self::Limit { left, .. } | Self::Reservation { left, .. } => *left,
+        }
+    }
+}
+
 /// Limits of pools, less what their nodes use, and reservations.
 pub(crate) fn budgets(ground: &Ground<'_>) -> Vec<Budget> {
     let mut all = Vec::new();

@@ -43,7 +43,7 @@ pub(crate) fn bound(
         .flat_map(|c| forced_parts(&classes, c))
         .collect();
     let mut maker = RowMaker::new(ground, choices, &classes, &parts);
-    maker.ignore_weights();
+    maker.relax();
     let todo: Vec<Todo> = (0u32..)
         .zip(&parts)
         .map(|(part, x)| Todo {
@@ -63,7 +63,7 @@ pub(crate) fn bound(
     NanoDollars::new(pack::bound(
         &rows.problem,
         hints.as_deref(),
-        &pack::Settings::default(),
+        &maker.settings(),
     ))
 }
 

@@ -55,6 +55,9 @@ pub(crate) struct Kind {
     pub(crate) price: u64,
     /// Index into [`Ground::rooms`].
     pub(crate) room: u32,
+    /// Index into [`Ground::rooms`]: what may be used of the room so that enough other types could
+    /// take the node's place where its pool asks for that.
+    pub(crate) usable: u32,
     /// Index into [`Ground::daemon_ports`].
     pub(crate) ports: u32,
 }
@@ -138,6 +141,11 @@ impl<'p> Ground<'p> {
     /// Room of a kind, daemons already taken off.
     pub(crate) fn room_of(&self, kind: &Kind) -> &[u64] {
         &self.rooms[kind.room as usize]
+    }
+
+    /// What packing may use of the room.
+    pub(crate) fn usable_of(&self, kind: &Kind) -> &[u64] {
+        &self.rooms[kind.usable as usize]
     }
 
     /// The value a kind has for `key`.
@@ -275,11 +283,13 @@ impl<'p> Ground<'p> {
                     domain,
                     offering,
                     price: sold.price.get(),
-                    room: rooms.intern(room),
+                    room: rooms.intern(room.clone()),
+                    usable: rooms.intern(room),
                     ports: ports.intern(taken),
                 });
             }
         }
+        crate::company::clip(self, pool, &mut kinds, rooms);
         self.kinds.extend(kinds);
     }
 

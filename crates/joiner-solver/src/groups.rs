@@ -38,23 +38,23 @@ impl KindSets {
         &self.sets[number as usize]
     }
 
-    /// The number of the set for `key`; without `weights` all pools weigh the same.
+    /// The number of the set for `key`. A relaxed set knows neither weights nor `minValues`.
     pub(crate) fn number(
         &mut self,
         ground: &Ground<'_>,
         choices: &Choices,
         key: GroupKey,
-        weights: bool,
+        relaxed: bool,
     ) -> u32 {
         if let Some(number) = self.numbers.get(&key) {
             return *number;
         }
         let number = u32::try_from(self.sets.len()).unwrap_or(u32::MAX);
         let mut all = allowed(ground, choices, &key);
-        for pool in 0..ground.problem.pools.len() {
+        for pool in (0..ground.problem.pools.len()).filter(|_| !relaxed) {
             keep_enough_values(ground, pool, &mut all);
         }
-        self.sets.push(KindSet::new(ground, all, weights));
+        self.sets.push(KindSet::new(ground, all, !relaxed));
         self.numbers.insert(key, number);
         number
     }
@@ -149,7 +149,7 @@ fn keep_enough_values(ground: &Ground<'_>, pool: usize, kinds: &mut FixedBitSet)
         .collect();
     let enough = |k: &usize| {
         let kind = &ground.kinds[*k];
-        let room = ground.room_of(kind);
+        let room = ground.usable_of(kind);
         let as_large: BTreeSet<u32> = mine
             .iter()
             .map(|other| &ground.kinds[*other])

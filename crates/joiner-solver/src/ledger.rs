@@ -127,7 +127,8 @@ impl Ledger {
         }
         let mut together = Self::default();
         let left = together.settle(maker, &self.placed, closed);
-        if left.is_empty() && together.price(ground) < self.price(ground) {
+        let cheaper = together.price(ground) < self.price(ground);
+        if left.is_empty() && cheaper && maker.respects_weights(&together.opened) {
             together.shut_out = self.shut_out;
             return together;
         }
@@ -175,7 +176,7 @@ impl Ledger {
             return Vec::new();
         }
         let rows = maker.rows(todo, closed, &self.opened);
-        let packing = pack::pack(&rows.problem, &pack::Settings::default());
+        let packing = pack::pack(&rows.problem, &maker.settings());
         let mut left = rows.hopeless;
         let mut sources = rows.sources;
         for (source, value) in sources.iter().zip(&packing.values) {

@@ -19,6 +19,7 @@ mod budgets;
 mod bundles;
 mod cells;
 mod classes;
+mod company;
 mod finish;
 mod floor;
 mod ground;
@@ -32,6 +33,7 @@ mod rounds;
 mod rows;
 mod seeds;
 mod select;
+mod volumes;
 mod wish;
 mod write;
 

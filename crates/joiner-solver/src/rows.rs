@@ -18,6 +18,7 @@ use crate::ground::{Ground, Interner};
 use crate::groups::KindSets;
 use crate::marks::Marks;
 use crate::select::Choices;
+use crate::volumes::{VOLUMES_UNLIMITED, Volumes};
 
 /// A node that an earlier round bought.
 #[derive(Clone, Debug)]
@@ -57,10 +58,11 @@ pub(crate) struct RowMaker<'a, 'p> {
     parts: &'a [Part],
     marks: Marks,
     drivers: Vec<Name>,
+    volumes: Volumes,
     /// Slack caps count as caps.
     strict: bool,
-    /// Pool weights count.
-    weights: bool,
+    /// Only what no legal placement can escape counts: for the bound.
+    relaxed: bool,
     /// What is spent of the budgets by nodes that are not offered as bins.
     spent_elsewhere: Vec<u64>,
     sets: KindSets,
@@ -78,14 +80,8 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         parts: &'a [Part],
     ) -> Self {
         let marks = Marks::new(ground, classes);
-        let mut drivers: Vec<Name> = ground
-            .problem
-            .nodes
-            .iter()
-            .flat_map(|n| n.volume_limits.keys().cloned())
-            .collect();
-        drivers.sort();
-        drivers.dedup();
+        let volumes = Volumes::new(ground);
+        let drivers = volumes.drivers();
         let budgets = budgets(ground);
         let spends = spends(ground, &budgets);
         Self {
@@ -95,8 +91,9 @@ impl<'a, 'p> RowMaker<'a, 'p> {
             parts,
             marks,
             drivers,
+            volumes,
             strict: false,
-            weights: true,
+            relaxed: false,
             spent_elsewhere: Vec::new(),
             sets: KindSets::default(),
             budgets,
@@ -104,14 +101,23 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         }
     }
 
-    /// Leaves pool weights aside, as the bound must.
-    pub(crate) fn ignore_weights(&mut self) {
-        self.weights = false;
+    /// From now on only what no legal placement can escape counts, as the bound must have it.
+    pub(crate) fn relax(&mut self) {
+        self.relaxed = true;
     }
 
     /// Counts these nodes against the budgets without offering them as bins.
     pub(crate) fn set_elsewhere(&mut self, opened: &[Opened]) {
         self.spent_elsewhere = self.spent(opened);
+    }
+
+    /// The packer's settings.
+    pub(crate) fn settings(&self) -> pack::Settings {
+        let steps_max = self.ground.problem.policy.steps_max.0;
+        pack::Settings {
+            steps_max,
+            ..pack::Settings::default()
+        }
     }
 
     /// Whether slack caps count as caps from now on.
@@ -158,6 +164,44 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         }
     }
 
+    /// True when every node holds an item that no heavier pool could take within what is left of
+    /// its limits.
+    pub(crate) fn respects_weights(&mut self, opened: &[Opened]) -> bool {
+        let spent = self.spent(opened);
+        let left: Vec<u64> = self
+            .budgets
+            .iter()
+            .zip(spent)
+            .map(|(b, n)| b.left().saturating_sub(n))
+            .collect();
+        opened.iter().all(|node| {
+            let pool = self.ground.pool_of(&self.ground.kinds[node.kind as usize]);
+            let weight = self.ground.problem.pools[pool].weight;
+            node.parts
+                .iter()
+                .any(|(p, _)| !self.fits_heavier(*p, weight, &left))
+        })
+    }
+
+    /// True when a heavier pool could take an item within what is left of its limits.
+    fn fits_heavier(&mut self, p: u32, weight: i32, left: &[u64]) -> bool {
+        let need = self.need(&self.parts[p as usize]);
+        let number = self.kinds_of(p);
+        let heavier = self
+            .sets
+            .get(number)
+            .by_weight
+            .iter()
+            .filter(|(w, _)| *w > weight);
+        heavier.flat_map(|(_, kinds)| kinds).any(|k| {
+            let room = self.ground.usable_of(&self.ground.kinds[*k as usize]);
+            need.iter().zip(room).all(|(q, r)| q <= r)
+                && self.spends[*k as usize]
+                    .iter()
+                    .all(|(b, n)| *n <= left[*b as usize])
+        })
+    }
+
     /// What the nodes bought so far take of each budget.
     pub(crate) fn spent(&self, opened: &[Opened]) -> Vec<u64> {
         let mut spent = vec![0u64; self.budgets.len()];
@@ -184,7 +228,7 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         }
         let key = (choice, part.limits.clone(), ports);
         self.sets
-            .number(self.ground, self.choices, key, self.weights)
+            .number(self.ground, self.choices, key, self.relaxed)
     }
 
     fn class(&self, c: u32) -> &Class {
@@ -294,19 +338,18 @@ impl<'a, 'p> RowMaker<'a, 'p> {
     fn need(&self, part: &Part) -> Vec<u64> {
         let mut need = need_of(self.classes, &part.item);
         for driver in &self.drivers {
-            let mut n = 0;
-            for (c, count) in &part.item.members {
-                let claims = |pod: &joiner_model::PodIx| {
-                    let claims = &self.ground.problem.pods[pod.0 as usize].claims;
-                    claims
-                        .iter()
-                        .filter(|claim| claim.driver == *driver)
-                        .count() as u64
-                };
-                let most = self.class(*c).pods.iter().map(claims).max().unwrap_or(0);
-                n += most * u64::from(*count);
-            }
-            need.push(n);
+            let of_class = |c: u32| {
+                let pods = self.class(c).pods.iter();
+                let mine =
+                    pods.map(|pod| self.volumes.of_pod(self.ground, *pod, driver, self.relaxed));
+                if self.relaxed { mine.min() } else { mine.max() }.unwrap_or(0)
+            };
+            let members = part.item.members.iter();
+            need.push(
+                members
+                    .map(|(c, count)| of_class(*c) * u64::from(*count))
+                    .sum(),
+            );
         }
         need
     }
@@ -425,11 +468,7 @@ impl<'a, 'p> RowMaker<'a, 'p> {
                 .budgets
                 .iter()
                 .zip(spent)
-                .map(|(b, spent)| match b {
-                    Budget::Limit { left, .. } | Budget::Reservation { left, .. } => {
-                        left.saturating_sub(spent)
-                    }
-                })
+                .map(|(b, spent)| b.left().saturating_sub(spent))
                 .collect(),
         };
         Rows {
@@ -441,7 +480,12 @@ impl<'a, 'p> RowMaker<'a, 'p> {
 
     fn pack_kind(&self, k: usize) -> pack::Kind {
         let kind = &self.ground.kinds[k];
-        let mut room = self.ground.room_of(kind).to_vec();
+        let usable = if self.relaxed {
+            self.ground.room_of(kind)
+        } else {
+            self.ground.usable_of(kind)
+        };
+        let mut room = usable.to_vec();
         room.extend(self.drivers.iter().map(|_| VOLUMES_UNLIMITED));
         pack::Kind {
             room: room.into(),
@@ -454,7 +498,8 @@ impl<'a, 'p> RowMaker<'a, 'p> {
     fn pack_bin(&self, b: usize, opened: &[Opened]) -> pack::Bin {
         if let Some(host) = self.ground.hosts.get(b) {
             let mut room = host.room.clone();
-            room.extend(self.volumes_left(b));
+            let left = |d| self.volumes.left(self.ground, b, d, self.relaxed);
+            room.extend(self.drivers.iter().map(left));
             return pack::Bin {
                 room: room.into(),
                 caps_used: self.marks.host_caps[b].clone(),
@@ -492,34 +537,7 @@ impl<'a, 'p> RowMaker<'a, 'p> {
             repels,
         }
     }
-
-    /// For each driver how many more volumes an existing node can take.
-    fn volumes_left(&self, host: usize) -> Vec<u64> {
-        let problem = self.ground.problem;
-        self.drivers
-            .iter()
-            .map(|driver| {
-                let Some(most) = problem.nodes[host].volume_limits.get(driver) else {
-                    return VOLUMES_UNLIMITED;
-                };
-                let mut used: Vec<&Name> = problem
-                    .pods
-                    .iter()
-                    .filter(|pod| pod.node.is_some_and(|n| n.0 as usize == host))
-                    .flat_map(|pod| pod.claims.iter())
-                    .filter(|claim| claim.driver == *driver)
-                    .map(|claim| &claim.claim)
-                    .collect();
-                used.sort();
-                used.dedup();
-                u64::from(*most).saturating_sub(used.len() as u64)
-            })
-            .collect()
-    }
 }
-
-/// New nodes have no volume limit that we could know.
-const VOLUMES_UNLIMITED: u64 = 1 << 40;
 
 /// A group of the packer, before it is written out.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -34,7 +34,11 @@ fn of_type(name: &str, instance_type: &str, change: Value) -> Value {
 }
 
 fn warnings(world: &World) -> String {
-    world.read().unwrap().warnings.join("\n")
+    world
+        .read()
+        .expect("input that can be read")
+        .warnings
+        .join("\n")
 }
 
 /// The price of one pod that fills a node.

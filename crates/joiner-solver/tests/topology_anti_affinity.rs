@@ -42,7 +42,7 @@ fn placed(outcome: &Outcome, app: &str) -> usize {
 /// A required term of anti-affinity on zones, with namespace fields laid over it.
 fn namespaced(app: &str, fields: &Value) -> Value {
     let mut term = json!({"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": app}}});
-    for (key, value) in fields.as_object().unwrap() {
+    for (key, value) in fields.as_object().expect("namespace fields") {
         term[key] = value.clone();
     }
     let required = json!({"requiredDuringSchedulingIgnoredDuringExecution": [term]});

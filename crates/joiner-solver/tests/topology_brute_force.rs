@@ -67,7 +67,7 @@ fn letter(zone: usize) -> &'static str {
 }
 
 fn index(random: &mut Random, limit: usize) -> usize {
-    usize::try_from(random.below(limit as u64)).unwrap()
+    usize::try_from(random.below(limit as u64)).expect("a small number")
 }
 
 fn about(random: &mut Random) -> About {
@@ -170,7 +170,7 @@ impl TinyPod {
         }
         if let Some((about, skew)) = self.spread {
             let selector = json!({"matchLabels": {"app": APPS[about.app]}});
-            let skew = u32::try_from(skew).unwrap();
+            let skew = u32::try_from(skew).expect("a small number");
             pod = pod.spread_with(about.key.label(), skew, json!({"labelSelector": selector}));
         }
         if let Some(about) = self.affinity {
@@ -384,12 +384,18 @@ fn smaller(tiny: &Tiny) -> Vec<Tiny> {
         all.push(less);
     };
     for ix in 0..tiny.pods.len() {
-        less(&|t| drop(t.pods.remove(ix)));
+        less(&|t| {
+            t.pods.remove(ix);
+        });
     }
     for (ix, node) in tiny.nodes.iter().enumerate() {
-        less(&|t| drop(t.nodes.remove(ix)));
+        less(&|t| {
+            t.nodes.remove(ix);
+        });
         for bound in 0..node.bound.len() {
-            less(&|t| drop(t.nodes[ix].bound.remove(bound)));
+            less(&|t| {
+                t.nodes[ix].bound.remove(bound);
+            });
         }
     }
     let rules: [fn(&mut TinyPod) -> bool; 5] = [
@@ -420,45 +426,75 @@ fn shrunk(tiny: &Tiny, kind: Fault) -> Tiny {
     }
 }
 
+/// Leaves one kind of rule, and only what apps say about themselves.
+fn plain(mut tiny: Tiny, kind: u64) -> Tiny {
+    let bound = tiny.nodes.iter_mut().flat_map(|node| &mut node.bound);
+    for pod in tiny.pods.iter_mut().chain(bound) {
+        let own = |about: About| About {
+            app: pod.app,
+            ..about
+        };
+        pod.spread = pod.spread.filter(|_| kind == 0);
+        pod.spread = pod.spread.map(|(about, _)| (own(about), 1));
+        pod.affinity = pod.affinity.filter(|_| kind == 1).map(own);
+        pod.anti_affinity = pod.anti_affinity.filter(|_| kind == 2).map(own);
+    }
+    tiny
+}
+
 /// No case has this fault.
-fn assert_none(kind: Fault) {
+fn assert_none(kinds: &[Fault], case: fn(u64) -> Tiny) {
     let mut texts: Vec<String> = Vec::new();
     for seed in 0..CASES {
-        let case = tiny(seed);
-        if fault(&case).is_some_and(|(found, _)| found == kind) {
+        let case = case(seed);
+        let found = fault(&case).map(|(kind, _)| kind);
+        if let Some(kind) = found.filter(|kind| kinds.contains(kind)) {
             let case = shrunk(&case, kind);
-            let (_, text) = fault(&case).unwrap();
-            texts.push(format!("seed {seed}: {text}\n{case:?}"));
+            let (_, text) = fault(&case).expect("shrinking keeps the fault");
+            texts.push(format!("seed {seed} is {kind:?}: {text}\n{case:?}"));
         }
     }
     let n_faults = texts.len();
     assert!(
         texts.is_empty(),
-        "{n_faults} of {CASES} are {kind:?}\n{}",
+        "{n_faults} of {CASES}\n{}",
         texts.join("\n\n")
     );
 }
 
 #[test]
+fn plans_with_spreads_alone_place_all_that_can_be_placed() {
+    let kinds = [Fault::Broken, Fault::LeftOver];
+    assert_none(&kinds, |seed| plain(tiny(seed), 0));
+}
+
+#[test]
+#[ignore = "defect: see topology_left_over.rs"]
+fn plans_with_affinity_or_anti_affinity_alone_place_all_that_can_be_placed() {
+    let kinds = [Fault::Broken, Fault::LeftOver];
+    assert_none(&kinds, |seed| plain(tiny(seed), 1 + seed % 2));
+}
+
+#[test]
 #[ignore = "defect: see topology_regressions.rs"]
 fn tiny_plans_are_accepted() {
-    assert_none(Fault::Broken);
+    assert_none(&[Fault::Broken], tiny);
 }
 
 #[test]
 #[ignore = "defect: see topology_left_over.rs"]
 fn tiny_plans_place_all_that_can_be_placed() {
-    assert_none(Fault::LeftOver);
+    assert_none(&[Fault::LeftOver], tiny);
 }
 
 #[test]
 #[ignore = "defect: see topology_left_over.rs"]
 fn tiny_plans_buy_no_more_than_it_takes() {
-    assert_none(Fault::Wasteful);
+    assert_none(&[Fault::Wasteful], tiny);
 }
 
 #[test]
 #[ignore = "defect: see topology_regressions.rs"]
 fn tiny_plans_can_be_reached_pod_by_pod() {
-    assert_none(Fault::Unreachable);
+    assert_none(&[Fault::Unreachable], tiny);
 }

@@ -201,3 +201,32 @@ fn followers_join_a_pod_that_has_to_be_bought_for_anyway() {
         .solve();
     outcome.assert_all_placed().assert_new_nodes(1);
 }
+
+#[test]
+#[ignore = "defect: a spread does not look at which zones are paid for"]
+fn a_spread_takes_zones_that_are_paid_for_anyway() {
+    let pinned = app("pinned").zone("c");
+    let outcome = world()
+        .add(pinned)
+        .add(app("web").replicas(2).spread_over_zones(1))
+        .solve();
+    outcome.assert_all_placed().assert_new_nodes(2);
+}
+
+#[test]
+fn a_spread_takes_the_cheapest_zones() {
+    let dear = instance_type("machine")
+        .cpu("4")
+        .zone_price("a", "on-demand", 0.3);
+    let dear = dear
+        .zone_price("b", "on-demand", 0.1)
+        .zone_price("c", "on-demand", 0.1);
+    let world = World::new().add(dear).add(pool("default"));
+    let outcome = world
+        .add(app("web").replicas(2).spread_over_zones(1))
+        .solve();
+    outcome
+        .assert_all_placed()
+        .assert_counts(ZONE, "web", "b:1 c:1")
+        .assert_price(0.2);
+}

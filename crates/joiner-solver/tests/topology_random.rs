@@ -41,7 +41,7 @@ impl Case {
 }
 
 fn number(random: &mut Random, low: u64, high: u64) -> usize {
-    usize::try_from(random.between(low, high)).unwrap()
+    usize::try_from(random.between(low, high)).expect("a small number")
 }
 
 fn case(seed: u64) -> Case {

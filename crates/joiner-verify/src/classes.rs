@@ -59,12 +59,43 @@ pub(crate) struct Market<'p> {
     contributed: HashMap<&'p str, Vec<Vec<usize>>>,
 }
 
+/// Most offerings that are looked at in pools from which nothing is bought.
+const IDLE_OFFERINGS_MAX: usize = 3_000_000;
+
+/// What nodes of each pool may turn into. With absurdly many pools those from which nothing is
+/// bought are looked at as if they were empty: checks of the others lose nothing by that.
+fn views<'p>(ground: &Ground<'p>) -> Vec<PoolView<'p>> {
+    let used: HashSet<usize> = ground
+        .plan
+        .launches
+        .iter()
+        .filter_map(|l| ground.pool_of(l))
+        .map(|(ix, _)| ix)
+        .collect();
+    let mut n_idle = 0;
+    let pools = ground.problem.pools.iter().enumerate();
+    pools
+        .map(|(ix, pool)| {
+            if used.contains(&ix) {
+                return PoolView::new(ground, pool, &pool.types);
+            }
+            let types = pool.types.iter().filter_map(|ty| ground.instance_type(*ty));
+            n_idle += types.map(|ty| ty.offerings.len()).sum::<usize>();
+            let types = if n_idle <= IDLE_OFFERINGS_MAX {
+                &pool.types[..]
+            } else {
+                &[]
+            };
+            PoolView::new(ground, pool, types)
+        })
+        .collect()
+}
+
 impl<'p> Market<'p> {
     /// The market of a problem with the launches of a plan.
     pub(crate) fn new(ground: &Ground<'p>) -> Self {
-        let pools = ground.problem.pools.iter();
         let mut market = Self {
-            views: pools.map(|pool| PoolView::new(ground, pool)).collect(),
+            views: views(ground),
             classes: Vec::new(),
             of_launch: Vec::new(),
             by_key: HashMap::new(),

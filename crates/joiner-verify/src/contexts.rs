@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use joiner_model::{Name, Operator, Pool, Requirement, Terms, keys};
+use joiner_model::{Name, Operator, Pool, Requirement, Terms, TypeIx, keys};
 
 use crate::bits::Bits;
 use crate::demands::{Amounts, Demand};
@@ -57,7 +57,7 @@ impl Room {
 }
 
 impl<'p> PoolView<'p> {
-    pub(crate) fn new(ground: &Ground<'p>, pool: &'p Pool) -> Self {
+    pub(crate) fn new(ground: &Ground<'p>, pool: &'p Pool, types: &[TypeIx]) -> Self {
         let is_custom = |r: &&Requirement| {
             let key: &str = r.key();
             !ground.type_keys.contains(key) && !pool.labels.contains_key(key)
@@ -65,7 +65,7 @@ impl<'p> PoolView<'p> {
         let custom: Vec<&Requirement> = pool.requirements.iter().filter(is_custom).collect();
         let custom_keys: Vec<&str> = custom.iter().map(|r| r.key().as_ref()).collect();
         Self {
-            worlds: Worlds::new(ground, pool, &custom_keys),
+            worlds: Worlds::new(ground, pool, types, &custom_keys),
             custom,
             contexts: Vec::new(),
             by_choice: HashMap::new(),

@@ -72,19 +72,31 @@ struct Column<'p> {
 }
 
 impl<'p> Worlds<'p> {
-    /// All worlds of `pool`; requirements on `custom` keys are left to the caller.
-    pub(crate) fn new(ground: &Ground<'p>, pool: &'p Pool, custom: &[&str]) -> Self {
+    /// All worlds of `pool` with these types; requirements on `custom` keys are left to the caller.
+    pub(crate) fn new(
+        ground: &Ground<'p>,
+        pool: &'p Pool,
+        types: &[TypeIx],
+        custom: &[&str],
+    ) -> Self {
         let mut worlds = Self {
             pool,
             list: Vec::new(),
             too_open: false,
             has_reservations: false,
-            ranges: vec![None; ground.problem.types.len()],
+            ranges: vec![
+                None;
+                if types.is_empty() {
+                    0
+                } else {
+                    ground.problem.types.len()
+                }
+            ],
             columns: HashMap::new(),
             masks: HashMap::new(),
             arena: Vec::new(),
         };
-        for ty in &pool.types {
+        for ty in types {
             let Some(instance_type) = ground.instance_type(*ty) else {
                 continue;
             };

@@ -87,8 +87,13 @@ fn run(cli: &Cli) -> anyhow::Result<Outcome> {
 
 /// True when whoever read our output has had enough of it.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let kind = error
-        .downcast_ref::<std::io::Error>()
-        .map(std::io::Error::kind);
-    kind == Some(std::io::ErrorKind::BrokenPipe)
+    error.chain().any(|cause| {
+        let of_io = cause
+            .downcast_ref::<std::io::Error>()
+            .map(std::io::Error::kind);
+        let of_json = cause
+            .downcast_ref::<serde_json::Error>()
+            .and_then(serde_json::Error::io_error_kind);
+        of_io.or(of_json) == Some(std::io::ErrorKind::BrokenPipe)
+    })
 }

@@ -1,0 +1,86 @@
+//! Keeping company: how much of a kind's room may be used so that enough other types would do too.
+//!
+//! A pool with `minValues` wants several types (or families, zones, ..) to choose from for every node.
+//! A node of a large type that is filled to the brim leaves few others; filled up to the room of the
+//! next types, it leaves enough.
+
+use std::collections::BTreeSet;
+
+use joiner_model::{Pool, Requirement};
+
+use crate::finish::distinct_values;
+use crate::ground::{Ground, Interner, Kind};
+
+/// Sets how much may be used of each kind of one pool variant. `kinds` are not in `ground` yet.
+pub(crate) fn clip(
+    ground: &Ground<'_>,
+    pool: &Pool,
+    kinds: &mut [Kind],
+    rooms: &mut Interner<Vec<u64>>,
+) {
+    let asked: Vec<&Requirement> = pool
+        .requirements
+        .iter()
+        .filter(|r| r.min_values().is_some())
+        .collect();
+    if asked.is_empty() {
+        return;
+    }
+    let enough = |types: &BTreeSet<u32>| {
+        asked.iter().all(|r| {
+            let types = types.iter().copied();
+            r.min_values()
+                .is_none_or(|n| distinct_values(ground, types, r) >= n)
+        })
+    };
+    let domains: BTreeSet<u32> = kinds.iter().map(|k| k.domain).collect();
+    for domain in domains {
+        let here: Vec<usize> = (0..kinds.len())
+            .filter(|k| kinds[*k].domain == domain)
+            .collect();
+        for k in &here {
+            let own = rooms.items[kinds[*k].room as usize].clone();
+            // Others by how much of this room they have, most first.
+            let mut others: Vec<(u64, u32, u32)> = here
+                .iter()
+                .map(|o| {
+                    (
+                        share_of(&own, &rooms.items[kinds[*o].room as usize]),
+                        kinds[*o].ty,
+                        kinds[*o].room,
+                    )
+                })
+                .collect();
+            others.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+            let mut types = BTreeSet::from([kinds[*k].ty]);
+            let mut usable = own;
+            for (_, ty, room) in others {
+                if enough(&types) {
+                    break;
+                }
+                if types.insert(ty) {
+                    for (have, other) in usable.iter_mut().zip(&rooms.items[room as usize]) {
+                        *have = (*have).min(*other);
+                    }
+                }
+            }
+            if enough(&types) {
+                kinds[*k].usable = rooms.intern(usable);
+            }
+        }
+    }
+}
+
+/// The least share of `own` that `other` has in any dimension, in thousandths.
+fn share_of(own: &[u64], other: &[u64]) -> u64 {
+    let shares = own
+        .iter()
+        .zip(other)
+        .filter(|(a, _)| **a > 0)
+        .map(|(a, b)| {
+            u64::try_from(u128::from(*b) * 1000 / u128::from(*a))
+                .unwrap_or(u64::MAX)
+                .min(1000)
+        });
+    shares.min().unwrap_or(1000)
+}
