@@ -200,9 +200,11 @@ impl Search<'_> {
                 }
             }
         }
+        // Now and then any kind will do for the next node: the best one first is not always best.
+        let bold = self.chance.below(4) == 0;
         let mut cost = 0.0;
         while classes.iter().any(|&class| self.counts[class as usize] > 0) {
-            let Some((slot, items)) = self.best_node(nodes, picked, &classes, steps) else {
+            let Some((slot, items)) = self.best_node(nodes, picked, (&classes, bold), steps) else {
                 break;
             };
             cost += self.guide.cost[slot];
@@ -258,7 +260,7 @@ impl Search<'_> {
         &mut self,
         nodes: &[Node],
         picked: &[usize],
-        classes: &[u32],
+        (classes, bold): (&[u32], bool),
         steps: &mut Steps,
     ) -> Option<Fresh> {
         let model = self.guide.model;
@@ -288,6 +290,9 @@ impl Search<'_> {
         }
         kinds.sort_unstable();
         kinds.dedup();
+        if bold && !kinds.is_empty() {
+            kinds = vec![kinds[self.chance.below(kinds.len())]];
+        }
         let mut best: Option<(f64, Fresh)> = None;
         for kind in kinds {
             let items = self.filled(kind as usize, classes, steps);

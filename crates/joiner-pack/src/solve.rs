@@ -62,9 +62,15 @@ pub(crate) fn best_plan(
     };
     let better = |a: Plan, b: Plan| if is_better(&cost, &b, &a) { b } else { a };
     let mut best = dual_greedy(by_duals, steps);
-    if let Some(plan) = plain_first_fit(by_duals, steps) {
-        best = better(best, plan);
+    let classic = plain_first_fit(by_duals, steps);
+    if let Some(plan) = &classic {
+        best = better(best, plan.clone());
     }
+    // Whatever the fee says, nothing is dearer than first-fit.
+    let no_dearer = |best: Plan| match classic {
+        Some(plan) if total_cost(plain, &plan) < total_cost(plain, &best) => plan,
+        _ => best,
+    };
     let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
     let whole = settings.steps_max;
     let scaled = |base: u64, each: u64| base.saturating_add(n_items.saturating_mul(each));
@@ -79,7 +85,7 @@ pub(crate) fn best_plan(
         let mut share = steps.share(search_steps);
         improve(by_duals, &mut best, tries, &mut share);
         steps.back(share);
-        return (best, search_duals.values);
+        return (no_dearer(best), search_duals.values);
     }
     let mut columns = Columns::new(model, plain, &model.count, &vec![false; model.n_bins]);
     for node in &best.nodes {
@@ -109,7 +115,7 @@ pub(crate) fn best_plan(
         improve(by_columns, &mut best, tries, &mut share);
         steps.back(share);
     }
-    (best, values)
+    (no_dearer(best), values)
 }
 
 /// How many tries without success end the local search.

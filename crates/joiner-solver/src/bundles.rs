@@ -258,27 +258,42 @@ impl Maker<'_, '_> {
             .any(|(n, host)| fits(&host.room) && choices.iter().all(|c| c.hosts.contains(n)))
     }
 
-    /// True when no rule between nodes keeps members apart.
+    /// True when no rule and no port keeps members apart: whoever shares a node shares its domains.
     fn gets_along(&self, item: &Item) -> bool {
-        item.members.iter().all(|(c, n)| {
-            self.classes.all[*c as usize].owned.iter().all(|r| {
-                let rule = &self.classes.book.rules[*r as usize];
-                let counted: u32 = item
-                    .members
-                    .iter()
-                    .filter(|(k, _)| self.classes.all[*k as usize].is_counted(*r))
-                    .map(|(_, n)| *n)
-                    .sum();
-                let others =
-                    counted.saturating_sub(u32::from(self.classes.all[*c as usize].is_counted(*r)));
-                match rule.demand {
-                    Demand::Anti { .. } if rule.is_host() => others == 0,
-                    Demand::Spread { max_skew, .. } if rule.is_host() => {
-                        !self.classes.all[*c as usize].is_counted(*r) || *n <= max_skew
+        let class = |c: u32| &self.classes.all[c as usize];
+        let in_item = |r: u32| -> u32 {
+            let counted = item.members.iter().filter(|(k, _)| class(*k).is_counted(r));
+            counted.map(|(_, n)| *n).sum()
+        };
+        let rules_fine = item.members.iter().all(|(c, _)| {
+            class(*c).owned.iter().all(|r| {
+                let own = u32::from(class(*c).is_counted(*r));
+                match self.classes.book.rules[*r as usize].demand {
+                    Demand::Anti { .. } => in_item(*r) <= own,
+                    Demand::Spread { max_skew, .. } => {
+                        let one_domain = self.classes.book.domains[*r as usize].len() == 1;
+                        own == 0 || one_domain || in_item(*r) <= max_skew
                     }
-                    Demand::Anti { .. } | Demand::Spread { .. } | Demand::Affinity => true,
+                    Demand::Affinity => true,
                 }
             })
+        });
+        rules_fine && self.ports_apart(item)
+    }
+
+    /// True when no two members want the same port.
+    fn ports_apart(&self, item: &Item) -> bool {
+        let ports = |c: u32| {
+            let shape = self.classes.all[c as usize].shape as usize;
+            &self.ground.problem.shapes[shape].ports
+        };
+        item.members.iter().enumerate().all(|(i, (c, n))| {
+            (*n == 1 || ports(*c).is_empty())
+                && item.members[..i].iter().all(|(other, _)| {
+                    ports(*c)
+                        .iter()
+                        .all(|p| ports(*other).iter().all(|q| !p.conflicts(q)))
+                })
         })
     }
 }

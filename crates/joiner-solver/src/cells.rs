@@ -102,7 +102,7 @@ pub(crate) fn admit(
         refused: Vec::new(),
     };
     let mut queue: Vec<(Item, u32)> = items;
-    queue.sort_by_key(|(item, _)| desk.rank(item));
+    queue.sort_by_cached_key(|(item, _)| desk.rank(item));
     // Followers wait until what they follow has been admitted; each pass admits or gives up.
     loop {
         let before: u64 = queue.iter().map(|(_, n)| u64::from(*n)).sum();
@@ -162,8 +162,9 @@ impl Desk<'_, '_> {
         all
     }
 
-    /// The order of admission: the pickiest first, followers last.
-    fn rank(&self, item: &Item) -> (u8, std::cmp::Reverse<i32>) {
+    /// The order of admission: by priority, then those without a choice, then the pickiest,
+    /// followers last.
+    fn rank(&mut self, item: &Item) -> (std::cmp::Reverse<i32>, bool, u8, usize) {
         let owned = self.owned(item);
         let follows = owned.iter().any(|(r, c)| {
             self.rule(*r).demand == Demand::Affinity && !self.class(*c).is_counted(*r)
@@ -185,15 +186,31 @@ impl Desk<'_, '_> {
             .members
             .iter()
             .map(|(c, _)| self.class(*c).priority)
-            .max()
-            .unwrap_or(0);
-        (rank, std::cmp::Reverse(priority))
+            .max();
+        let counted = item
+            .members
+            .iter()
+            .flat_map(|(c, _)| self.class(*c).counted.clone());
+        let apart: Vec<Name> = counted
+            .chain(owned.iter().map(|(r, _)| *r))
+            .map(|r| self.rule(r))
+            .filter(|rule| matches!(rule.demand, Demand::Anti { .. }) && !rule.is_host())
+            .map(|rule| rule.key.clone())
+            .collect();
+        let n_choices = apart.iter().map(|key| self.values(item, key).len()).min();
+        let n_choices = n_choices.unwrap_or(usize::MAX);
+        (
+            std::cmp::Reverse(priority.unwrap_or(0)),
+            n_choices > 1,
+            rank,
+            n_choices,
+        )
     }
 
     /// Admits up to `count` items and returns how many are left.
     fn admit(&mut self, item: &Item, count: u32) -> u32 {
         let owned = self.owned(item);
-        let Some(kept_off) = self.kept_off(item, &owned) else {
+        let Some(kept_off) = self.kept_off(item) else {
             return count;
         };
         if owned.is_empty() || item.only_hosts.is_some() {
@@ -208,7 +225,7 @@ impl Desk<'_, '_> {
     }
 
     /// Values that other pods' anti-affinity leaves to an item that is not under the rule itself.
-    fn kept_off(&mut self, item: &Item, owned: &[(u32, u32)]) -> Option<Limits> {
+    fn kept_off(&mut self, item: &Item) -> Option<Limits> {
         let mut limits = Limits::new();
         let counted: Vec<u32> = item
             .members
@@ -219,8 +236,7 @@ impl Desk<'_, '_> {
             let rule = self.rule(r);
             let off_limits = rule.demand == (Demand::Anti { both: true })
                 && !rule.is_host()
-                && !self.tallies[r as usize].owners.is_empty()
-                && !owned.iter().any(|(o, _)| self.rule(*o).key == rule.key);
+                && !self.tallies[r as usize].owners.is_empty();
             if !off_limits {
                 continue;
             }
@@ -361,13 +377,23 @@ impl Desk<'_, '_> {
                 .filter(|i| {
                     taken[*i] < cells[*i].most && self.allows(item, owned, &cells[*i].limits)
                 })
-                .min_by_key(|i| (cells[*i].price, self.crowd(owned, &cells[*i].limits), *i));
+                .min_by_key(|i| {
+                    (
+                        if taken[*i] < cells[*i].free {
+                            0
+                        } else {
+                            cells[*i].price
+                        },
+                        self.crowd(owned, &cells[*i].limits),
+                        *i,
+                    )
+                });
             let Some(i) = best else { break };
             let anchors = self.anchors(item, owned, &cells[i].limits);
             for (r, limits) in anchors {
                 self.anchor(r, &limits);
             }
-            self.tally(item, &cells[i].limits);
+            self.tally(item, 1, &cells[i].limits);
             taken[i] += 1;
             left -= 1;
         }
@@ -428,6 +454,7 @@ impl Desk<'_, '_> {
             let Some((price, most)) = self.offer(item, &limits) else {
                 continue;
             };
+            let free = self.n_on_hosts(item, &limits);
             let cap = self
                 .hints
                 .caps
@@ -438,6 +465,7 @@ impl Desk<'_, '_> {
                 limits,
                 price,
                 most: most.min(cap),
+                free,
             });
         }
         cells
@@ -453,7 +481,11 @@ impl Desk<'_, '_> {
             let here = tally.counts.get(value).copied().unwrap_or(0);
             match rule.demand {
                 Demand::Spread { .. } => {
-                    let own = u32::from(self.class(*c).is_counted(*r));
+                    let members = item.members.iter();
+                    let own: u32 = members
+                        .filter(|(k, _)| self.class(*k).is_counted(*r))
+                        .map(|(_, n)| *n)
+                        .sum();
                     self.spread_allows(*r, value, here + own, &tally.counts)
                 }
                 Demand::Anti { .. } => here == 0,
@@ -478,53 +510,48 @@ impl Desk<'_, '_> {
                 })
     }
 
-    /// Counts an item in a cell.
-    pub(crate) fn tally(&mut self, item: &Item, limits: &Limits) {
-        for (c, n) in &item.members {
+    /// Counts items in their domains: in the one they are settled in, or, for anti-affinity, in all
+    /// that they may still end up in.
+    pub(crate) fn tally(&mut self, item: &Item, count: u32, limits: &Limits) {
+        for (c, m) in &item.members {
+            let n = count * m;
             let class = &self.classes.all[*c as usize];
             for r in &class.counted {
-                if let Some(value) = only(limits, &self.classes.book.rules[*r as usize].key) {
-                    *self.tallies[*r as usize]
-                        .counts
-                        .entry(value.clone())
-                        .or_default() += n;
+                let rule = &self.classes.book.rules[*r as usize];
+                if rule.is_host() {
+                    continue;
+                }
+                let values = self.may_be(item, limits, &rule.key);
+                if values.len() == 1 || matches!(rule.demand, Demand::Anti { .. }) {
+                    let counts = &mut self.tallies[*r as usize].counts;
+                    values
+                        .into_iter()
+                        .for_each(|v| *counts.entry(v).or_default() += n);
                 }
             }
             for r in &class.owned {
                 let rule = &self.classes.book.rules[*r as usize];
                 if let (Demand::Anti { .. }, Some(value)) = (&rule.demand, only(limits, &rule.key))
                 {
-                    *self.tallies[*r as usize]
-                        .owners
-                        .entry(value.clone())
-                        .or_default() += n;
+                    let owners = &mut self.tallies[*r as usize].owners;
+                    *owners.entry(value.clone()).or_default() += n;
                 }
             }
         }
     }
 
-    /// Records items that stay open over several values: they block anti-affinity in all of them.
-    fn push(&mut self, item: &Item, count: u32, limits: Limits, pins: Vec<Name>) {
-        let blocked: Vec<u32> = item
-            .members
+    /// The values that an item within limits may have for `key`.
+    fn may_be(&mut self, item: &Item, limits: &Limits, key: &Name) -> Vec<Name> {
+        let limited = limits
             .iter()
-            .flat_map(|(c, _)| &self.class(*c).counted)
-            .copied()
-            .filter(|r| {
-                let rule = self.rule(*r);
-                matches!(rule.demand, Demand::Anti { .. }) && !rule.is_host()
-            })
-            .collect();
-        for r in blocked {
-            let key = self.rule(r).key.clone();
-            let values = limits
-                .iter()
-                .find(|(k, _)| *k == key)
-                .map_or_else(|| self.values(item, &key), |(_, values)| values.clone());
-            for value in values {
-                *self.tallies[r as usize].counts.entry(value).or_default() += count;
-            }
-        }
+            .find(|(k, _)| k == key)
+            .map(|(_, values)| values.clone());
+        limited.unwrap_or_else(|| self.values(item, key))
+    }
+
+    /// Records items that need no decision about their domain.
+    fn push(&mut self, item: &Item, count: u32, limits: Limits, pins: Vec<Name>) {
+        self.tally(item, count, &limits);
         self.parts.push(Part {
             item: item.clone(),
             count,
@@ -539,6 +566,8 @@ struct Cell {
     limits: Limits,
     price: u64,
     most: u32,
+    /// How many fit on nodes there are.
+    free: u32,
 }
 
 /// What an item needs in all.

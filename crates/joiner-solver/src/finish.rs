@@ -13,6 +13,7 @@ use joiner_model::{
 use crate::cells::Part;
 use crate::classes::Classes;
 use crate::ground::{Ground, Kind, Level};
+use crate::layout::UNNAMED;
 use crate::rows::Opened;
 use crate::select::{Choices, Sel};
 
@@ -43,6 +44,8 @@ pub(crate) struct Finisher<'a, 'p> {
     classes: &'a Classes,
     parts: &'a [Part],
     by_pool: Vec<Vec<u32>>,
+    /// By pool: what each node may take of the limits on top of what was planned for it.
+    allowances: Vec<Resources>,
     known: BTreeMap<Key, Option<Shaped>>,
 }
 
@@ -55,6 +58,7 @@ impl<'a, 'p> Finisher<'a, 'p> {
         choices: &'a Choices,
         classes: &'a Classes,
         parts: &'a [Part],
+        opened: &[Opened],
     ) -> Self {
         let mut by_pool = vec![Vec::new(); ground.problem.pools.len()];
         for (k, kind) in (0u32..).zip(&ground.kinds) {
@@ -66,6 +70,7 @@ impl<'a, 'p> Finisher<'a, 'p> {
             classes,
             parts,
             by_pool,
+            allowances: allowances(ground, opened),
             known: BTreeMap::new(),
         }
     }
@@ -123,11 +128,14 @@ impl<'a, 'p> Finisher<'a, 'p> {
         let fits = |k: &Kind| {
             load.iter().zip(ground.room_of(k)).all(|(q, r)| q <= r) && self.ports_free(node, k)
         };
-        let within = |k: &Kind| self.within_limits(pool, k, planned);
         let mine: Vec<&Kind> = self.by_pool[pool]
             .iter()
             .map(|k| &ground.kinds[*k as usize])
-            .filter(|k| sel.has(k) && within(k))
+            .filter(|k| {
+                sel.has(k)
+                    && self.within_limits(pool, k, planned)
+                    && self.reservation(k) == self.reservation(planned)
+            })
             .collect();
         let best = *mine
             .iter()
@@ -138,8 +146,9 @@ impl<'a, 'p> Finisher<'a, 'p> {
                 sel.limit(ground, key, std::slice::from_ref(value));
             }
         }
-        self.pin_reserved(best, &mut sel);
-        let mut types = self.ranked_types(&mine, &sel, best, &fits);
+        self.close_reservations(best, &mut sel);
+        self.close_misfits(&mine, best, &mut sel, &fits);
+        let mut types = self.ranked_types(&mine, &sel, &fits);
         let relaxed = self.settle_min_values(pool, &mut types)?;
         Some(Shaped {
             pool,
@@ -165,45 +174,105 @@ impl<'a, 'p> Finisher<'a, 'p> {
             })
     }
 
-    /// In a limited pool an alternative may not be larger than what was budgeted.
+    /// In a limited pool an alternative may not be larger than what was budgeted and what every
+    /// node may have of the rest.
     fn within_limits(&self, pool: usize, kind: &Kind, planned: &Kind) -> bool {
         let problem = self.ground.problem;
         let Some(limits) = &problem.pools[pool].limits else {
             return true;
         };
         let capacity = |k: &Kind| &problem.types[k.ty as usize].capacity;
-        limits
-            .iter()
-            .all(|(name, _)| capacity(kind).get(name) <= capacity(planned).get(name))
+        limits.iter().all(|(name, _)| {
+            let most = capacity(planned)
+                .get(name)
+                .saturating_add(self.allowances[pool].get(name));
+            capacity(kind).get(name) <= most
+        })
+    }
+
+    /// The reservation that a kind uses up.
+    fn reservation(&self, kind: &Kind) -> Option<&Name> {
+        let ty = &self.ground.problem.types[kind.ty as usize];
+        ty.offerings[kind.offering as usize]
+            .reservation
+            .as_ref()
+            .map(|(id, _)| id)
     }
 
     /// A node that takes reserved capacity takes nothing else, and others leave it alone.
-    fn pin_reserved(&self, best: &Kind, sel: &mut Sel) {
-        let reserved = |k: &Kind| {
-            let ty = &self.ground.problem.types[k.ty as usize];
-            ty.offerings[k.offering as usize].reservation.is_some()
-        };
-        if reserved(best) {
+    fn close_reservations(&self, best: &Kind, sel: &mut Sel) {
+        if self.reservation(best).is_some() {
             crate::ground::keep(&mut sel.domains, |d| d == best.domain as usize);
             crate::ground::keep(&mut sel.types, |t| t == best.ty as usize);
             return;
         }
         let pool = &self.by_pool[self.ground.pool_of(best)];
         for k in pool.iter().map(|k| &self.ground.kinds[*k as usize]) {
-            if reserved(k) && k.domain != best.domain {
+            if self.reservation(k).is_some() && k.domain != best.domain {
                 sel.domains.set(k.domain as usize, false);
             }
         }
     }
 
-    /// Types of which every offering that is left can hold the load, cheapest first.
-    fn ranked_types(
+    /// Closes offerings of the chosen type that could not hold the load: by the values of one key
+    /// where that is enough, else everything but the chosen offering.
+    fn close_misfits(
         &self,
         mine: &[&Kind],
-        sel: &Sel,
         best: &Kind,
+        sel: &mut Sel,
         fits: &dyn Fn(&Kind) -> bool,
-    ) -> Vec<u32> {
+    ) {
+        let ground = self.ground;
+        let misfits = |sel: &Sel| -> Vec<&Kind> {
+            let of_type = mine
+                .iter()
+                .filter(|k| k.ty == best.ty && sel.has(k) && !fits(k));
+            of_type.copied().collect()
+        };
+        let bad = misfits(sel);
+        if bad.is_empty() {
+            return;
+        }
+        let mut keys: BTreeSet<Name> = ground
+            .domains
+            .iter()
+            .flat_map(|d| d.keys().cloned())
+            .collect();
+        keys.extend(
+            ground.variants[best.variant as usize]
+                .labels
+                .keys()
+                .cloned(),
+        );
+        for key in &keys {
+            let bad_values: Vec<Option<&Name>> =
+                bad.iter().map(|k| ground.value_of(k, key)).collect();
+            let open = mine
+                .iter()
+                .filter(|k| sel.has(k))
+                .filter_map(|k| ground.value_of(k, key));
+            let mut good: Vec<Name> = open
+                .filter(|v| !bad_values.contains(&Some(*v)))
+                .cloned()
+                .collect();
+            good.sort();
+            good.dedup();
+            if ground.value_of(best, key).is_some_and(|v| good.contains(v)) {
+                let mut narrower = sel.clone();
+                narrower.limit(ground, key, &good);
+                if misfits(&narrower).is_empty() {
+                    *sel = narrower;
+                    return;
+                }
+            }
+        }
+        crate::ground::keep(&mut sel.domains, |d| d == best.domain as usize);
+        crate::ground::keep(&mut sel.variants, |v| v == best.variant as usize);
+    }
+
+    /// Types of which every offering that is left can hold the load, cheapest first.
+    fn ranked_types(&self, mine: &[&Kind], sel: &Sel, fits: &dyn Fn(&Kind) -> bool) -> Vec<u32> {
         let mut prices: BTreeMap<u32, Option<u64>> = BTreeMap::new();
         for kind in mine.iter().filter(|k| sel.has(k)) {
             let entry = prices.entry(kind.ty).or_insert(Some(u64::MAX));
@@ -211,10 +280,6 @@ impl<'a, 'p> Finisher<'a, 'p> {
                 Some(price) if fits(kind) => Some(price.min(kind.price)),
                 _ => None,
             };
-        }
-        // The chosen type stays whatever its other offerings are like.
-        if prices.get(&best.ty).is_none_or(Option::is_none) {
-            prices = BTreeMap::from([(best.ty, Some(best.price))]);
         }
         let mut ranked: Vec<(u64, &Name, u32)> = prices
             .into_iter()
@@ -289,13 +354,45 @@ impl<'a, 'p> Finisher<'a, 'p> {
                 Level::Variant | Level::Type | Level::Host => None,
             };
             let own_label = ground.problem.pools[pool].labels.contains_key(key);
-            if let Some(values) = values.filter(|_| !own_label) {
+            let named = |values: &BTreeSet<Name>| values.iter().all(|v| v.as_ref() != UNNAMED);
+            if let Some(values) = values.filter(|v| !own_label && named(v)) {
                 all.push(Requirement::one_of(key, values));
             }
         }
         debug_assert!(all.iter().all(|r| r.key().as_ref() != keys::HOSTNAME));
         all
     }
+}
+
+/// What is left of each pool's limits after its planned nodes, shared out evenly among them.
+fn allowances(ground: &Ground<'_>, opened: &[Opened]) -> Vec<Resources> {
+    let problem = ground.problem;
+    let mut planned = vec![Resources::new(); problem.pools.len()];
+    let mut n_nodes = vec![0u64; problem.pools.len()];
+    for node in opened {
+        let kind = &ground.kinds[node.kind as usize];
+        let pool = ground.pool_of(kind);
+        planned[pool].add(&problem.types[kind.ty as usize].capacity);
+        n_nodes[pool] += 1;
+    }
+    let share = |p: usize| -> Resources {
+        let pool = &problem.pools[p];
+        let limits = pool.limits.iter().flat_map(Resources::iter);
+        limits
+            .map(|(name, limit)| {
+                let own = problem
+                    .nodes
+                    .iter()
+                    .filter(|n| n.pool.as_ref() == Some(&pool.name));
+                let used: u64 = own.map(|n| n.capacity.get(name)).sum();
+                let left = limit
+                    .saturating_sub(used)
+                    .saturating_sub(planned[p].get(name));
+                (name.clone(), left / n_nodes[p].max(1))
+            })
+            .collect()
+    };
+    (0..problem.pools.len()).map(share).collect()
 }
 
 /// How many different values of the requirement's key these types have.

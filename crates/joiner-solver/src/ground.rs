@@ -15,7 +15,7 @@ use joiner_model::{
 };
 
 use crate::layout::{
-    asked_keys, dims, levels, mentioned_keys, offered_domains, representatives, variants,
+    UNNAMED, asked_keys, dims, levels, mentioned_keys, offered_domains, representatives, variants,
 };
 
 /// Which part of a kind carries a label key.
@@ -185,6 +185,7 @@ impl<'p> Ground<'p> {
         let values: BTreeSet<&Name> = seen
             .values()
             .filter_map(|k| self.value_of(k, key))
+            .filter(|v| v.as_ref() != UNNAMED)
             .collect();
         values.into_iter().cloned().collect()
     }

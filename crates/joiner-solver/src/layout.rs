@@ -202,6 +202,9 @@ pub(crate) fn variants(
     all
 }
 
+/// A value of a pool's own key that nobody has named: a label, but no domain of a spread.
+pub(crate) const UNNAMED: &str = "\u{1}";
+
 /// The values that a pool's own key can take, as far as anybody can tell them apart.
 fn own_values(r: &Requirement, asked: &Mentions) -> Vec<Name> {
     match r.members() {
@@ -210,10 +213,17 @@ fn own_values(r: &Requirement, asked: &Mentions) -> Vec<Name> {
         None if !r.holds(None) => {
             let named = asked.get(r.key()).cloned().unwrap_or_default();
             let mut values: Vec<Name> = named.into_iter().filter(|v| r.has(v)).collect();
-            let unnamed = (0..=i64::MAX)
-                .map(|n| Name::from(n.to_string()))
-                .take(100_000)
-                .find(|v| r.has(v) && !values.contains(v));
+            let number = || {
+                let mut all = (0..=i64::MAX)
+                    .map(|n| Name::from(n.to_string()))
+                    .take(100_000);
+                all.find(|v| r.has(v) && !values.contains(v))
+            };
+            let unnamed = if r.has(UNNAMED) {
+                Some(UNNAMED.into())
+            } else {
+                number()
+            };
             values.extend(unnamed);
             values
         }

@@ -33,7 +33,7 @@ impl Ledger {
     pub(crate) fn pack(ground: &Ground<'_>, maker: &mut RowMaker<'_, '_>, parts: &[Part]) -> Self {
         let pools = &ground.problem.pools;
         let mut limited: Vec<usize> = (0..pools.len())
-            .filter(|p| pools[*p].limits.is_some())
+            .filter(|p| pools[*p].limits.is_some() || maker.reserves(*p))
             .collect();
         limited.sort_by_key(|p| (std::cmp::Reverse(pools[*p].weight), pools[*p].name.clone()));
         // At stage n the n heaviest limited pools are out.
@@ -47,23 +47,17 @@ impl Ledger {
             })
             .collect();
         let mut ledger = Self::default();
+        let stages = u32::try_from(limited.len()).unwrap_or(u32::MAX);
         if !limited.is_empty() {
             let all_limited = |_: u32, pool: usize| limited.contains(&pool);
             let bound_to_limits = maker.rows(&todo, &all_limited, &[]).hopeless;
             todo.retain(|t| bound_to_limits.iter().all(|b| b.part != t.part));
-            let left = ledger.settle(maker, &bound_to_limits, &closed);
+            let left = ledger.settle_in_stages(maker, bound_to_limits, &closed, stages);
             ledger
                 .shut_out
                 .extend(left.iter().map(|t| (t.part, t.count)));
         }
-        todo = ledger.settle(maker, &todo, &closed);
-        for stage in (1u32..).take(limited.len()) {
-            if todo.is_empty() {
-                break;
-            }
-            todo.iter_mut().for_each(|t| t.stage = stage);
-            todo = ledger.settle(maker, &todo, &closed);
-        }
+        let todo = ledger.settle_in_stages(maker, todo, &closed, stages);
         ledger
             .shut_out
             .extend(todo.iter().map(|t| (t.part, t.count)));
@@ -89,7 +83,10 @@ impl Ledger {
             .partition(|node| fine(node));
         self.opened = kept;
         for (part, count) in refused.into_iter().flat_map(|node| node.parts) {
-            let mut alone = Self::default();
+            let mut alone = Self {
+                on_hosts: self.on_hosts.clone(),
+                ..Self::default()
+            };
             maker.set_elsewhere(&self.opened);
             let left = alone.settle(
                 maker,
@@ -101,6 +98,7 @@ impl Ledger {
                 &|_, _| false,
             );
             self.shut_out.extend(left.iter().map(|t| (t.part, t.count)));
+            self.on_hosts = alone.on_hosts;
             for node in alone.opened {
                 if fine(&node) {
                     self.opened.push(node);
@@ -108,9 +106,6 @@ impl Ledger {
                     self.shut_out.extend(node.parts);
                 }
             }
-            // Rooms of existing nodes were shared out before; a second helping is not to be had.
-            self.shut_out
-                .extend(alone.on_hosts.into_iter().map(|(_, p, n)| (p, n)));
         }
         maker.set_elsewhere(&[]);
     }
@@ -133,6 +128,24 @@ impl Ledger {
             return together;
         }
         self
+    }
+
+    /// Packs `todo`; whoever the limits of the heaviest pool shut out tries the next.
+    fn settle_in_stages(
+        &mut self,
+        maker: &mut RowMaker<'_, '_>,
+        mut todo: Vec<Todo>,
+        closed: &dyn Fn(u32, usize) -> bool,
+        stages: u32,
+    ) -> Vec<Todo> {
+        for stage in 0..=stages {
+            if todo.is_empty() {
+                break;
+            }
+            todo.iter_mut().for_each(|t| t.stage = stage);
+            todo = self.settle(maker, &todo, closed);
+        }
+        todo
     }
 
     /// Packs `todo`, and once more with every cap in force what slack caps kept out.
@@ -175,6 +188,7 @@ impl Ledger {
         if todo.is_empty() {
             return Vec::new();
         }
+        maker.set_on_hosts(&self.on_hosts);
         let rows = maker.rows(todo, closed, &self.opened);
         let packing = pack::pack(&rows.problem, &maker.settings());
         let mut left = rows.hopeless;

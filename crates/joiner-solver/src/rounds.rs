@@ -132,7 +132,7 @@ impl Attempt {
         let asks_for_values =
             |pool: &Pool| pool.requirements.iter().any(|r| r.min_values().is_some());
         if ground.problem.pools.iter().any(asks_for_values) {
-            let mut finisher = Finisher::new(ground, choices, &classes, &parts);
+            let mut finisher = Finisher::new(ground, choices, &classes, &parts, &ledger.opened);
             ledger.separate(&mut maker, |node| finisher.shape(node).is_some());
         }
         Self {

@@ -63,6 +63,8 @@ pub(crate) struct RowMaker<'a, 'p> {
     strict: bool,
     /// Only what no legal placement can escape counts: for the bound.
     relaxed: bool,
+    /// Items that earlier rounds put on existing nodes: host, part, count.
+    on_hosts: Vec<(u32, u32, u32)>,
     /// What is spent of the budgets by nodes that are not offered as bins.
     spent_elsewhere: Vec<u64>,
     sets: KindSets,
@@ -94,6 +96,7 @@ impl<'a, 'p> RowMaker<'a, 'p> {
             volumes,
             strict: false,
             relaxed: false,
+            on_hosts: Vec::new(),
             spent_elsewhere: Vec::new(),
             sets: KindSets::default(),
             budgets,
@@ -104,6 +107,11 @@ impl<'a, 'p> RowMaker<'a, 'p> {
     /// From now on only what no legal placement can escape counts, as the bound must have it.
     pub(crate) fn relax(&mut self) {
         self.relaxed = true;
+    }
+
+    /// Tells what earlier rounds put on existing nodes.
+    pub(crate) fn set_on_hosts(&mut self, items: &[(u32, u32, u32)]) {
+        self.on_hosts = items.to_vec();
     }
 
     /// Counts these nodes against the budgets without offering them as bins.
@@ -162,6 +170,21 @@ impl<'a, 'p> RowMaker<'a, 'p> {
                 break;
             }
         }
+    }
+
+    /// True when a pool can buy reserved capacity, of which there is only so much.
+    pub(crate) fn reserves(&self, pool: usize) -> bool {
+        (0..).zip(&self.budgets).any(|(b, budget)| {
+            matches!(budget, Budget::Reservation { .. })
+                && self
+                    .ground
+                    .kinds
+                    .iter()
+                    .zip(&self.spends)
+                    .any(|(kind, spend)| {
+                        self.ground.pool_of(kind) == pool && spend.iter().any(|(x, _)| *x == b)
+                    })
+        })
     }
 
     /// True when every node holds an item that no heavier pool could take within what is left of
@@ -496,46 +519,51 @@ impl<'a, 'p> RowMaker<'a, 'p> {
     }
 
     fn pack_bin(&self, b: usize, opened: &[Opened]) -> pack::Bin {
-        if let Some(host) = self.ground.hosts.get(b) {
-            let mut room = host.room.clone();
-            let left = |d| self.volumes.left(self.ground, b, d, self.relaxed);
-            room.extend(self.drivers.iter().map(left));
-            return pack::Bin {
-                room: room.into(),
-                caps_used: self.marks.host_caps[b].clone(),
-                emits: self.marks.host_emits[b].clone(),
-                repels: self.marks.host_repels[b].clone(),
-            };
-        }
-        let node = &opened[b - self.ground.hosts.len()];
-        let mut room = self
-            .ground
-            .room_of(&self.ground.kinds[node.kind as usize])
-            .to_vec();
-        room.extend(self.drivers.iter().map(|_| VOLUMES_UNLIMITED));
-        let mut caps_used: BTreeMap<u32, u32> = BTreeMap::new();
-        let (mut emits, mut repels) = (Vec::new(), Vec::new());
-        for (p, n) in &node.parts {
-            let part = &self.parts[*p as usize];
-            for (have, q) in room.iter_mut().zip(self.need(part)) {
-                *have = have.saturating_sub(q.saturating_mul(u64::from(*n)));
+        let (mut bin, parts): (pack::Bin, Vec<(u32, u32)>) = match self.ground.hosts.get(b) {
+            Some(host) => {
+                let mut room = host.room.clone();
+                let left = |d| self.volumes.left(self.ground, b, d, self.relaxed);
+                room.extend(self.drivers.iter().map(left));
+                let bin = pack::Bin {
+                    room: room.into(),
+                    caps_used: self.marks.host_caps[b].clone(),
+                    emits: self.marks.host_emits[b].clone(),
+                    repels: self.marks.host_repels[b].clone(),
+                };
+                let here = self.on_hosts.iter().filter(|(h, _, _)| *h as usize == b);
+                (bin, here.map(|(_, p, n)| (*p, *n)).collect())
+            }
+            None => {
+                let node = &opened[b - self.ground.hosts.len()];
+                let kind = &self.ground.kinds[node.kind as usize];
+                let mut room = self.ground.usable_of(kind).to_vec();
+                room.extend(self.drivers.iter().map(|_| VOLUMES_UNLIMITED));
+                let bin = pack::Bin {
+                    room: room.into(),
+                    caps_used: Vec::new(),
+                    emits: Vec::new(),
+                    repels: Vec::new(),
+                };
+                (bin, node.parts.clone())
+            }
+        };
+        let mut caps_used: BTreeMap<u32, u32> = bin.caps_used.iter().copied().collect();
+        for (p, n) in parts {
+            let part = &self.parts[p as usize];
+            for (have, q) in bin.room.iter_mut().zip(self.need(part)) {
+                *have = have.saturating_sub(q.saturating_mul(u64::from(n)));
             }
             for (c, m) in &part.item.members {
                 let slack = self.marks.class_slack[*c as usize].iter();
                 for cap in self.marks.class_caps[*c as usize].iter().chain(slack) {
                     *caps_used.entry(*cap).or_default() += n * m;
                 }
-                emits.extend(&self.marks.class_emits[*c as usize]);
-                repels.extend(&self.marks.class_repels[*c as usize]);
+                bin.emits.extend(&self.marks.class_emits[*c as usize]);
+                bin.repels.extend(&self.marks.class_repels[*c as usize]);
             }
         }
-        let caps_used = caps_used.into_iter().collect();
-        pack::Bin {
-            room: room.into(),
-            caps_used,
-            emits,
-            repels,
-        }
+        bin.caps_used = caps_used.into_iter().collect();
+        bin
     }
 }
 

@@ -123,7 +123,7 @@ impl Desk<'_, '_> {
         let mut pinned = part.clone();
         pinned.count = 1;
         narrow(&mut pinned.limits, &key, vec![value]);
-        self.tally(&pinned.item.clone(), &pinned.limits.clone());
+        self.tally(&pinned.item.clone(), 1, &pinned.limits.clone());
         self.parts.push(pinned);
     }
 }

@@ -21,7 +21,13 @@ impl Attempt {
     pub(crate) fn plan(&self, ground: &Ground<'_>, choices: &mut Choices) -> Plan {
         let problem = ground.problem;
         let mut pods = PodDealer::new(&self.classes);
-        let mut finisher = Finisher::new(ground, choices, &self.classes, &self.parts);
+        let mut finisher = Finisher::new(
+            ground,
+            choices,
+            &self.classes,
+            &self.parts,
+            &self.ledger.opened,
+        );
         let mut launches = Vec::new();
         let mut placed: Vec<PodIx> = Vec::new();
         for node in &self.ledger.opened {
