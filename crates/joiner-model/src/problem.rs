@@ -44,7 +44,7 @@ impl Default for Policy {
         Self {
             preferences: PreferencePolicy::default(),
             min_values: MinValuesPolicy::default(),
-            steps_max: StepLimit(500_000_000),
+            steps_max: StepLimit(900_000_000),
         }
     }
 }

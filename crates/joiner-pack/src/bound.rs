@@ -28,52 +28,53 @@ pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings
         return 0;
     }
     let mut steps = Steps::new(settings.steps_max);
+    let whole_fillings = repeats(&model, settings);
+    let hint = values_hint.filter(|hint| whole_fillings && hint.len() == problem.rows.len());
     let mut best = 0;
-    if repeats(&model, settings) {
-        let hint = values_hint.filter(|hint| hint.len() == problem.rows.len());
-        let mut values = match hint {
-            Some(hint) => model
-                .rows
-                .iter()
-                .map(|rows| hint[rows[0].0 as usize])
-                .collect(),
-            None => true_values(&model, &mut steps),
-        };
-        let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
-        let scaled = n_items.saturating_mul(100_000).saturating_add(5_000_000);
-        let mut share = steps.share(scaled.min(REPAIR_STEPS));
-        let before = worth(&model, &values);
-        repair(&model, &mut values, &mut share);
-        steps.back(share);
-        let intact = worth(&model, &values) > before * 0.998;
-        let (low, ratio) = certified(&model, &values, None, &mut steps);
-        best = low;
-        if hint.is_some() && intact && ratio <= 1_003_000 {
-            return best;
+    if let Some(hint) = hint {
+        let values = model.rows.iter().map(|rows| hint[rows[0].0 as usize]).collect();
+        let (low, sound) = by_fillings(&model, values, &mut steps);
+        if sound {
+            return low;
         }
+        best = low;
     }
-    let plain: Vec<f64> = model.price[..model.n_kinds]
-        .iter()
-        .map(|&p| p as f64)
-        .collect();
+    let plain: Vec<f64> = model.price[..model.n_kinds].iter().map(|&p| p as f64).collect();
     // Caps need more rounds, where there is time for them.
     let n_rounds = match model.n_classes * model.n_kinds {
-        _ if model.shared_caps.is_empty() => 10,
+        _ if model.shared_caps.is_empty() => 16,
         0..10_000 => 60,
         10_000..40_000 => 40,
+        40_000..400_000 => 24,
         _ => 14,
     };
     let duals = duals(&model, &plain, n_rounds, true);
-    best.max(certified(&model, &duals.values, Some(&duals), &mut steps).0)
+    let by_duals = certified(&model, &duals.values, Some(&duals), &mut steps).0;
+    // A hint that is worth less than plain dual prices was a bad one.
+    if whole_fillings && best <= by_duals {
+        let values = true_values(&model, &mut steps);
+        best = by_fillings(&model, values, &mut steps).0;
+    }
+    best.max(by_duals)
+}
+
+/// The bound that these values prove once they are lowered to what whole fillings allow, and whether
+/// they were sound to begin with.
+fn by_fillings(model: &Model, mut values: Vec<f64>, steps: &mut Steps) -> (u64, bool) {
+    let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
+    let scaled = n_items.saturating_mul(100_000).saturating_add(5_000_000);
+    let mut share = steps.share(scaled.min(REPAIR_STEPS));
+    let before = worth(model, &values);
+    repair(model, &mut values, &mut share);
+    steps.back(share);
+    let intact = worth(model, &values) > before * 0.998;
+    let (low, ratio) = certified(model, &values, None, steps);
+    (low, intact && ratio <= 1_003_000)
 }
 
 /// The value of all items together.
 fn worth(model: &Model, values: &[f64]) -> f64 {
-    values
-        .iter()
-        .zip(&model.count)
-        .map(|(value, &n)| value * n as f64)
-        .sum()
+    values.iter().zip(&model.count).map(|(value, &n)| value * n as f64).sum()
 }
 
 /// Values per class from column generation.

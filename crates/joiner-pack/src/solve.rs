@@ -72,19 +72,23 @@ pub(crate) fn best_plan(
         _ => best,
     };
     let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
-    let whole = settings.steps_max;
+    // Large problems are forgiving: there less work per item does.
+    let effort = if model.shared_caps.is_empty() || n_items > MANY { EFFORT } else { EFFORT_CAPPED };
+    let whole = settings.steps_max.min((effort / n_items.max(1)).max(EFFORT_MIN));
     let scaled = |base: u64, each: u64| base.saturating_add(n_items.saturating_mul(each));
     let most = if is_heavy(model) {
         whole / 20
     } else {
         whole / 2
     };
-    let search_steps = most.min(scaled(10_000_000, 40_000));
-    let tries = TRIES_MAX.min(scaled(60, 4)) as usize;
-    if !repeats(model, settings) {
+    let search_steps = most.min(scaled(20_000_000, 400_000));
+    let tries = TRIES_MAX.min(scaled(400, 40)) as usize;
+    if !repeats(model, settings) || !model.shared_caps.is_empty() {
         let mut share = steps.share(search_steps);
         improve(by_duals, &mut best, tries, &mut share);
         steps.back(share);
+    }
+    if !repeats(model, settings) {
         return (no_dearer(best), search_duals.values);
     }
     let mut columns = Columns::new(model, plain, &model.count, &vec![false; model.n_bins]);
@@ -118,13 +122,27 @@ pub(crate) fn best_plan(
     (no_dearer(best), values)
 }
 
+/// Steps times items: the more items, the fewer steps in all.
+const EFFORT: u64 = 450_000_000_000;
+/// The same where caps make packing hard, up to so many items.
+const EFFORT_CAPPED: u64 = 1_000_000_000_000;
+const MANY: u64 = 1_500;
+/// What is never undercut.
+const EFFORT_MIN: u64 = 40_000_000;
+
 /// How many tries without success end the local search.
-const TRIES_MAX: u64 = 600;
+const TRIES_MAX: u64 = 20_000;
+
+/// How often items must repeat where caps tie classes together.
+const CAPPED_REPEATS: u64 = 2;
 
 /// Whether there are few enough rows, and items repeat enough, for column generation.
 pub(crate) fn repeats(model: &Model, settings: &Settings) -> bool {
     let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
-    let repeat = n_items / 3 * 2 >= model.n_classes as u64 || model.n_classes <= FEW_CLASSES;
+    // Where caps tie classes together columns pay off only if items repeat a lot.
+    let each = if model.shared_caps.is_empty() { 1 } else { CAPPED_REPEATS };
+    let repeat =
+        n_items / 3 * 2 >= model.n_classes as u64 * each || model.n_classes <= FEW_CLASSES;
     repeat && model.n_classes + model.n_bins <= settings.columns_rows_max && !is_heavy(model)
 }
 
