@@ -34,7 +34,20 @@ impl InstanceType {
     /// # Errors
     /// The resource of which the system keeps more than there is: nothing fits then.
     pub fn allocatable(&self) -> Result<Resources, ResourceName> {
-        self.capacity.minus(&self.overhead)
+        let mut left = self.capacity.minus(&self.overhead)?;
+        // Huge pages are set aside from memory.
+        let huge = |name: &ResourceName| name.as_str().starts_with("hugepages-");
+        let set_aside: u64 = self
+            .capacity
+            .iter()
+            .filter(|(name, _)| huge(name))
+            .map(|(_, bytes)| bytes)
+            .sum();
+        if set_aside > 0 {
+            let memory = left.get(&ResourceName::Memory).saturating_sub(set_aside);
+            left.set(ResourceName::Memory, memory);
+        }
+        Ok(left)
     }
 }
 

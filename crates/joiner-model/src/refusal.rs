@@ -49,6 +49,16 @@ pub enum Ruling {
         /// How many types the pool has.
         n_types: usize,
     },
+    /// The pool's own requirements leave no type.
+    NoTypes {
+        /// How many types the pool has before its requirements.
+        n_types: usize,
+    },
+    /// An existing node does not have the labels.
+    NotSelected {
+        /// What the pod asks.
+        asks: String,
+    },
     /// All offerings that would do are sold out.
     SoldOut,
     /// No type is large enough.
@@ -157,6 +167,10 @@ impl fmt::Display for Ruling {
                     "has no offering among {n_types} types that satisfies {asks}"
                 )
             }
+            Self::NoTypes { n_types } => {
+                write!(f, "has requirements that leave none of its {n_types} types")
+            }
+            Self::NotSelected { asks } => write!(f, "does not satisfy {asks}"),
             Self::SoldOut => f.write_str("has offerings that would do, but all are sold out"),
             Self::TooLarge {
                 resource,

@@ -32,14 +32,21 @@ pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings
     let hint = values_hint.filter(|hint| whole_fillings && hint.len() == problem.rows.len());
     let mut best = 0;
     if let Some(hint) = hint {
-        let values = model.rows.iter().map(|rows| hint[rows[0].0 as usize]).collect();
+        let values = model
+            .rows
+            .iter()
+            .map(|rows| hint[rows[0].0 as usize])
+            .collect();
         let (low, sound) = by_fillings(&model, values, &mut steps);
         if sound {
             return low;
         }
         best = low;
     }
-    let plain: Vec<f64> = model.price[..model.n_kinds].iter().map(|&p| p as f64).collect();
+    let plain: Vec<f64> = model.price[..model.n_kinds]
+        .iter()
+        .map(|&p| p as f64)
+        .collect();
     // Caps need more rounds, where there is time for them.
     let n_rounds = match model.n_classes * model.n_kinds {
         _ if model.shared_caps.is_empty() => 16,
@@ -74,7 +81,11 @@ fn by_fillings(model: &Model, mut values: Vec<f64>, steps: &mut Steps) -> (u64, 
 
 /// The value of all items together.
 fn worth(model: &Model, values: &[f64]) -> f64 {
-    values.iter().zip(&model.count).map(|(value, &n)| value * n as f64).sum()
+    values
+        .iter()
+        .zip(&model.count)
+        .map(|(value, &n)| value * n as f64)
+        .sum()
 }
 
 /// Values per class from column generation.

@@ -73,8 +73,14 @@ pub(crate) fn best_plan(
     };
     let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
     // Large problems are forgiving: there less work per item does.
-    let effort = if model.shared_caps.is_empty() || n_items > MANY { EFFORT } else { EFFORT_CAPPED };
-    let whole = settings.steps_max.min((effort / n_items.max(1)).max(EFFORT_MIN));
+    let effort = if model.shared_caps.is_empty() || n_items > MANY {
+        EFFORT
+    } else {
+        EFFORT_CAPPED
+    };
+    let whole = settings
+        .steps_max
+        .min((effort / n_items.max(1)).max(EFFORT_MIN));
     let scaled = |base: u64, each: u64| base.saturating_add(n_items.saturating_mul(each));
     let most = if is_heavy(model) {
         whole / 20
@@ -140,9 +146,12 @@ const CAPPED_REPEATS: u64 = 2;
 pub(crate) fn repeats(model: &Model, settings: &Settings) -> bool {
     let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
     // Where caps tie classes together columns pay off only if items repeat a lot.
-    let each = if model.shared_caps.is_empty() { 1 } else { CAPPED_REPEATS };
-    let repeat =
-        n_items / 3 * 2 >= model.n_classes as u64 * each || model.n_classes <= FEW_CLASSES;
+    let each = if model.shared_caps.is_empty() {
+        1
+    } else {
+        CAPPED_REPEATS
+    };
+    let repeat = n_items / 3 * 2 >= model.n_classes as u64 * each || model.n_classes <= FEW_CLASSES;
     repeat && model.n_classes + model.n_bins <= settings.columns_rows_max && !is_heavy(model)
 }
 

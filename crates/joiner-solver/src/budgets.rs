@@ -91,12 +91,13 @@ pub(crate) fn spends(ground: &Ground<'_>, budgets: &[Budget]) -> Vec<Vec<(u32, u
         .map(|kind| {
             let ty = &ground.problem.types[kind.ty as usize];
             let offering = &ty.offerings[kind.offering as usize];
+            let charged = &ground.problem.types[kind.charge as usize];
             let amount = |budget: &Budget| match budget {
                 Budget::Limit { pool, resource, .. } if *pool == ground.pool_of(kind) => {
                     if *resource == nodes {
                         1
                     } else {
-                        ty.capacity.get(resource)
+                        charged.capacity.get(resource)
                     }
                 }
                 Budget::Reservation { id, .. } => u64::from(

@@ -204,12 +204,15 @@ impl Maker<'_, '_> {
 
     /// Adds as many pods of the group as one node can hold, small ones first when not all fit.
     fn fill(&self, item: &mut Item, members: &[u32], left: &mut [u32]) -> u32 {
+        // Whom others want to be near comes first, or the others would be near nobody.
+        let followed = |c: u32| {
+            let wanted = members.iter().flat_map(|m| host_affinity(self.classes, *m));
+            wanted
+                .into_iter()
+                .any(|r| self.classes.all[c as usize].is_counted(r))
+        };
         let mut order: Vec<u32> = members.to_vec();
-        order.sort_by(|a, b| {
-            self.classes.all[*a as usize]
-                .need
-                .cmp(&self.classes.all[*b as usize].need)
-        });
+        order.sort_by_key(|c| (!followed(*c), &self.classes.all[*c as usize].need));
         let mut taken = 0;
         for c in order {
             // The largest number that still fits, by bisection: room only shrinks.

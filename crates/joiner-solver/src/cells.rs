@@ -213,15 +213,47 @@ impl Desk<'_, '_> {
         let Some(kept_off) = self.kept_off(item) else {
             return count;
         };
-        if owned.is_empty() || item.only_hosts.is_some() {
+        let exposed = self.exposed(item);
+        if owned.is_empty() && exposed.is_empty() {
             self.push(item, count, kept_off, Vec::new());
             return 0;
         }
-        if let Some((limits, pins)) = self.loose(item, &owned, &kept_off) {
+        let loose = if exposed.is_empty() {
+            self.loose(item, &owned, &kept_off)
+        } else {
+            None
+        };
+        if let Some((limits, pins)) = loose {
             self.push(item, count, limits, pins);
             return 0;
         }
-        self.admit_to_cells(item, count, &owned, &kept_off)
+        self.admit_to_cells(item, count, (&owned, &exposed), &kept_off)
+    }
+
+    /// Keys over which pods that are still to come want to keep away from this item: it settles on
+    /// one value, so that there is something left for them.
+    fn exposed(&self, item: &Item) -> Vec<Name> {
+        let counted = item
+            .members
+            .iter()
+            .flat_map(|(c, _)| &self.class(*c).counted);
+        let mut keys: Vec<Name> = counted
+            .filter(|r| {
+                let rule = self.rule(**r);
+                matches!(rule.demand, Demand::Anti { .. })
+                    && !rule.is_host()
+                    && self.tallies[**r as usize].owners.is_empty()
+                    && item
+                        .members
+                        .iter()
+                        .all(|(c, _)| !self.class(*c).owned.contains(r))
+                    && self.classes.all.iter().any(|k| k.owned.contains(r))
+            })
+            .map(|r| self.rule(*r).key.clone())
+            .collect();
+        keys.sort();
+        keys.dedup();
+        keys
     }
 
     /// Values that other pods' anti-affinity leaves to an item that is not under the rule itself.
@@ -258,10 +290,10 @@ impl Desk<'_, '_> {
             .iter()
             .map(|(c, _)| self.class(*c).choice)
             .collect();
-        if let Some(values) = self
+        let known = self
             .known_values
-            .get(&(choice_numbers.clone(), key.clone()))
-        {
+            .get(&(choice_numbers.clone(), key.clone()));
+        if let (None, Some(values)) = (&item.only_hosts, known) {
             return values.clone();
         }
         let alternatives: Vec<&Vec<Sel>> = item
@@ -269,25 +301,34 @@ impl Desk<'_, '_> {
             .iter()
             .map(|(c, _)| &self.choice(*c).alternatives)
             .collect();
+        let to_buy = item.only_hosts.is_none();
         let mut values = self.ground.values(key, |kind| {
-            alternatives
-                .iter()
-                .all(|a| a.iter().any(|sel| sel.has(kind)))
+            to_buy
+                && alternatives
+                    .iter()
+                    .all(|a| a.iter().any(|sel| sel.has(kind)))
         });
         for (n, node) in self.ground.problem.nodes.iter().enumerate() {
-            if item
-                .members
-                .iter()
-                .all(|(c, _)| self.choice(*c).hosts.contains(n))
-            {
+            if self.may_use_host(item, n) {
                 values.extend(node.labels.get(key).cloned());
             }
         }
         values.sort();
         values.dedup();
-        self.known_values
-            .insert((choice_numbers, key.clone()), values.clone());
+        if to_buy {
+            self.known_values
+                .insert((choice_numbers, key.clone()), values.clone());
+        }
         values
+    }
+
+    /// True when node selection, and what the item must join, leave an existing node.
+    pub(crate) fn may_use_host(&self, item: &Item, n: usize) -> bool {
+        item.only_hosts.as_ref().is_none_or(|only| only.contains(n))
+            && item
+                .members
+                .iter()
+                .all(|(c, _)| self.choice(*c).hosts.contains(n))
     }
 
     pub(crate) fn choice(&self, c: u32) -> &crate::select::Choice {
@@ -365,11 +406,11 @@ impl Desk<'_, '_> {
         &mut self,
         item: &Item,
         count: u32,
-        owned: &[(u32, u32)],
+        (owned, exposed): (&[(u32, u32)], &[Name]),
         kept_off: &Limits,
     ) -> u32 {
         self.seed(item, owned);
-        let cells = self.cells(item, owned, kept_off);
+        let cells = self.cells(item, (owned, exposed), kept_off);
         let mut taken: Vec<u32> = vec![0; cells.len()];
         let mut left = count;
         while left > 0 {
@@ -424,11 +465,17 @@ impl Desk<'_, '_> {
     }
 
     /// Every combination of values for the keys of the owned rules.
-    fn cells(&mut self, item: &Item, owned: &[(u32, u32)], kept_off: &Limits) -> Vec<Cell> {
+    fn cells(
+        &mut self,
+        item: &Item,
+        (owned, exposed): (&[(u32, u32)], &[Name]),
+        kept_off: &Limits,
+    ) -> Vec<Cell> {
         let mut all: Vec<Limits> = vec![kept_off.clone()];
         let mut keys: Vec<Name> = owned
             .iter()
             .map(|(r, _)| self.rule(*r).key.clone())
+            .chain(exposed.iter().cloned())
             .collect();
         keys.sort();
         keys.dedup();

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use joiner_model::{Pool, Requirement};
+use joiner_model::{Pool, Requirement, ResourceName};
 
 use crate::finish::distinct_values;
 use crate::ground::{Ground, Interner, Kind};
@@ -41,20 +41,15 @@ pub(crate) fn clip(
         for k in &here {
             let own = rooms.items[kinds[*k].room as usize].clone();
             // Others by how much of this room they have, most first.
-            let mut others: Vec<(u64, u32, u32)> = here
-                .iter()
-                .map(|o| {
-                    (
-                        share_of(&own, &rooms.items[kinds[*o].room as usize]),
-                        kinds[*o].ty,
-                        kinds[*o].room,
-                    )
-                })
-                .collect();
-            others.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+            let mut others: Vec<&Kind> = here.iter().map(|o| &kinds[*o]).collect();
+            others.sort_by_key(|o| {
+                let share = share_of(&own, &rooms.items[o.room as usize]);
+                (std::cmp::Reverse(share), o.price, o.ty)
+            });
+            let others: Vec<(u32, u32)> = others.into_iter().map(|o| (o.ty, o.room)).collect();
             let mut types = BTreeSet::from([kinds[*k].ty]);
             let mut usable = own;
-            for (_, ty, room) in others {
+            for (ty, room) in others {
                 if enough(&types) {
                     break;
                 }
@@ -66,6 +61,18 @@ pub(crate) fn clip(
             }
             if enough(&types) {
                 kinds[*k].usable = rooms.intern(usable);
+                let cpu = |ty: &u32| {
+                    let ty = &ground.problem.types[*ty as usize];
+                    (
+                        ty.capacity.get(&ResourceName::Cpu),
+                        ty.capacity.get(&ResourceName::Memory),
+                    )
+                };
+                kinds[*k].charge = types
+                    .iter()
+                    .copied()
+                    .max_by_key(cpu)
+                    .unwrap_or(kinds[*k].ty);
             }
         }
     }

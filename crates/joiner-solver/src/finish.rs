@@ -372,7 +372,7 @@ fn allowances(ground: &Ground<'_>, opened: &[Opened]) -> Vec<Resources> {
     for node in opened {
         let kind = &ground.kinds[node.kind as usize];
         let pool = ground.pool_of(kind);
-        planned[pool].add(&problem.types[kind.ty as usize].capacity);
+        planned[pool].add(&problem.types[kind.charge as usize].capacity);
         n_nodes[pool] += 1;
     }
     let share = |p: usize| -> Resources {

@@ -58,6 +58,9 @@ pub(crate) struct Kind {
     /// Index into [`Ground::rooms`]: what may be used of the room so that enough other types could
     /// take the node's place where its pool asks for that.
     pub(crate) usable: u32,
+    /// The instance type that counts against limits: itself, or the largest that must be able to
+    /// take its place.
+    pub(crate) charge: u32,
     /// Index into [`Ground::daemon_ports`].
     pub(crate) ports: u32,
 }
@@ -91,6 +94,10 @@ pub(crate) struct Ground<'p> {
     pub(crate) daemon_ports: Vec<Vec<HostPort>>,
     /// Existing nodes.
     pub(crate) hosts: Vec<Host>,
+    /// Existing nodes in the order in which they are filled: finished ones first, then by name.
+    pub(crate) host_order: Vec<u32>,
+    /// For each existing node its place in that order.
+    pub(crate) host_place: Vec<u32>,
     /// For each pool the one that stands for it; `None` beyond what one plan can weigh.
     pub(crate) stands_for: Vec<Option<usize>>,
     levels: BTreeMap<Name, Level>,
@@ -114,12 +121,24 @@ impl<'p> Ground<'p> {
             rooms: Vec::new(),
             daemon_ports: vec![Vec::new()],
             hosts: Vec::new(),
+            host_order: Vec::new(),
+            host_place: Vec::new(),
             stands_for,
             levels,
         };
         ground.lay_out_kinds();
         ground.hosts = (0..problem.nodes.len()).map(|n| ground.host(n)).collect();
         ground.subtract_bound_pods();
+        let mut order: Vec<u32> = (0u32..).take(problem.nodes.len()).collect();
+        order.sort_by_key(|n| {
+            let node = &problem.nodes[*n as usize];
+            (!node.initialized, node.name.clone())
+        });
+        ground.host_place = vec![0; order.len()];
+        for (place, n) in (0u32..).zip(&order) {
+            ground.host_place[*n as usize] = place;
+        }
+        ground.host_order = order;
         ground
     }
 
@@ -214,6 +233,21 @@ impl<'p> Ground<'p> {
         }
         self.rooms = rooms.items;
         self.daemon_ports = ports.items;
+        let mut kinds = std::mem::take(&mut self.kinds);
+        kinds.sort_by_cached_key(|kind| {
+            let pool = &self.problem.pools[self.pool_of(kind)];
+            let ty = &self.problem.types[kind.ty as usize];
+            let variant = self.variants[kind.variant as usize].labels.clone();
+            let domain = self.domains[kind.domain as usize].clone();
+            (
+                pool.name.clone(),
+                ty.name.clone(),
+                variant,
+                domain,
+                kind.price,
+            )
+        });
+        self.kinds = kinds;
     }
 
     /// Kinds of one variant: types and offerings that its pool's requirements leave.
@@ -286,6 +320,7 @@ impl<'p> Ground<'p> {
                     price: sold.price.get(),
                     room: rooms.intern(room.clone()),
                     usable: rooms.intern(room),
+                    charge: u32::try_from(ty).unwrap_or(u32::MAX),
                     ports: ports.intern(taken),
                 });
             }

@@ -143,10 +143,13 @@ pub(crate) fn levels(problem: &Problem, mentioned: &Mentions) -> BTreeMap<Name, 
         }
     }
     for ty in &problem.types {
-        for key in ty.offerings.iter().flat_map(|o| o.labels.keys()) {
-            let told_apart = matches!(key.as_ref(), keys::ZONE | keys::CAPACITY_TYPE);
-            if told_apart || mentioned.contains_key(key) {
-                levels.insert(key.clone(), Level::Domain);
+        for offering in &ty.offerings {
+            for key in offering.labels.keys() {
+                let told_apart = matches!(key.as_ref(), keys::ZONE | keys::CAPACITY_TYPE)
+                    || offering.reservation.is_some();
+                if told_apart || mentioned.contains_key(key) {
+                    levels.insert(key.clone(), Level::Domain);
+                }
             }
         }
     }

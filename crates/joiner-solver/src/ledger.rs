@@ -208,8 +208,9 @@ impl Ledger {
             match node.place {
                 pack::Place::Kind(kind) => bought.push(Opened { kind, parts: items }),
                 pack::Place::Bin(b) if (b as usize) < n_hosts => {
+                    let host = maker.host_at(b);
                     self.on_hosts
-                        .extend(items.into_iter().map(|(p, n)| (b, p, n)));
+                        .extend(items.into_iter().map(|(p, n)| (host, p, n)));
                 }
                 pack::Place::Bin(b) => self.opened[b as usize - n_hosts].parts.extend(items),
             }

@@ -14,6 +14,9 @@ impl Desk<'_, '_> {
     }
 
     pub(crate) fn price_cached(&mut self, item: &Item, limits: &Limits) -> Option<u64> {
+        if item.only_hosts.is_some() {
+            return None;
+        }
         let choice_numbers = item
             .members
             .iter()
@@ -35,6 +38,9 @@ impl Desk<'_, '_> {
     }
 
     pub(crate) fn price_of_new(&self, item: &Item, limits: &Limits) -> Option<u64> {
+        if item.only_hosts.is_some() {
+            return None;
+        }
         let need = need_of(self.classes, item);
         let sels: Vec<Vec<Sel>> = item
             .members
@@ -63,10 +69,7 @@ impl Desk<'_, '_> {
         let mut total: u64 = 0;
         for (n, host) in self.ground.hosts.iter().enumerate() {
             let labels = &self.ground.problem.nodes[n].labels;
-            let allowed = item
-                .members
-                .iter()
-                .all(|(c, _)| self.choice(*c).hosts.contains(n))
+            let allowed = self.may_use_host(item, n)
                 && limits.iter().all(|(key, values)| {
                     labels
                         .get(key)

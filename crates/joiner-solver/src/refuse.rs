@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use joiner_model::{
-    Incompatible, Labels, MinValuesPolicy, Name, PodIx, PodShape, Pool, PoolRefusal, Problem,
-    Refusal, Requirement, Requirements, ResourceName, Resources, Ruling, keys, tolerates_all,
+    Incompatible, InstanceType, Labels, MinValuesPolicy, Name, Offering, PodIx, PodShape, Pool,
+    PoolRefusal, Problem, Refusal, Requirement, Requirements, ResourceName, Resources, Ruling,
+    keys, tolerates_all,
 };
 
 use crate::classes::{Classes, Demand};
@@ -197,10 +198,8 @@ impl<'a, 'p> Refuser<'a, 'p> {
         let choice = self.choices.of(self.ground, Asks::new(shape, None, true));
         let choice = &self.choices.all[choice as usize];
         if choice.strict_hosts.is_clear() {
-            let asks = own_asks(shape).to_string();
-            return Ruling::NoOffering {
-                asks,
-                n_types: problem.nodes.len(),
+            return Ruling::NotSelected {
+                asks: asks_text(shape),
             };
         }
         let untolerated = problem
@@ -277,6 +276,90 @@ fn terms_of(shape: &PodShape) -> Vec<Requirements> {
         .collect()
 }
 
+/// Why a pool has no offering at all for a pod: by labels, because all are sold, or because its
+/// daemons fill every type.
+fn nothing_left(ground: &Ground<'_>, shape: &PodShape, pool: &Pool) -> Ruling {
+    let problem = ground.problem;
+    let n_types = pool.types.len();
+    let holds = |r: &Requirement, ty: &InstanceType, offering: &Offering| {
+        let own = offering
+            .labels
+            .get(r.key())
+            .or_else(|| pool.labels.get(r.key()));
+        if let Some(value) = own {
+            return r.holds(Some(value));
+        }
+        match ty.labels.get(r.key()) {
+            Some(values) => values.iter().any(|v| r.holds(Some(v))),
+            None if r.key().as_ref() == keys::INSTANCE_TYPE => r.holds(Some(&ty.name)),
+            None => r.holds(None) || !pool.requirements.iter().all(|p| p.key() != r.key()),
+        }
+    };
+    let (mut n_allowed, mut n_matching, mut n_sold) = (0, 0, 0);
+    for ty in pool.types.iter().map(|t| &problem.types[t.0 as usize]) {
+        for offering in &ty.offerings {
+            let allowed = pool.requirements.iter().all(|r| holds(r, ty, offering));
+            let mut terms = terms_of(shape).into_iter();
+            let wanted = terms.any(|asks| asks.iter().all(|r| holds(r, ty, offering)));
+            n_allowed += usize::from(allowed);
+            n_matching += usize::from(allowed && wanted);
+            n_sold += usize::from(allowed && wanted && !offering.available);
+        }
+    }
+    if n_allowed == 0 {
+        Ruling::NoTypes { n_types }
+    } else if n_matching == 0 {
+        Ruling::NoOffering {
+            asks: asks_text(shape),
+            n_types,
+        }
+    } else if n_sold == n_matching {
+        Ruling::SoldOut
+    } else {
+        daemons_in_the_way(ground, shape, pool)
+    }
+}
+
+/// The resource of which daemons leave too little on every type.
+fn daemons_in_the_way(ground: &Ground<'_>, shape: &PodShape, pool: &Pool) -> Ruling {
+    let problem = ground.problem;
+    let mut need = shape.requests.clone();
+    for daemon in &problem.daemons {
+        if tolerates_all(&daemon.shape.tolerations, &pool.taints, true).is_ok() {
+            need.add(&daemon.shape.requests);
+        }
+    }
+    let most = |name: &ResourceName| {
+        let types = pool.types.iter().map(|t| &problem.types[t.0 as usize]);
+        types
+            .filter_map(|t| t.allocatable().ok())
+            .map(|a| a.get(name))
+            .max()
+            .unwrap_or(0)
+    };
+    let short = need.iter().find(|(name, amount)| *amount > most(name));
+    match short {
+        Some((name, needed)) => Ruling::TooLarge {
+            resource: name.clone(),
+            needed,
+            most: most(name),
+        },
+        None => Ruling::NotTogether(need.iter().map(|(name, _)| name.clone()).collect()),
+    }
+}
+
+/// Node selection as the user wrote it, clause by clause.
+fn asks_text(shape: &PodShape) -> String {
+    let first = shape.node_terms.first().into_iter().flatten();
+    let clauses: Vec<String> = shape
+        .node_selector
+        .iter()
+        .chain(first)
+        .map(ToString::to_string)
+        .collect();
+    clauses.join(" and ")
+}
+
 /// How many offerings of a pool survive each question.
 struct Narrowing<'g, 'p> {
     ground: &'g Ground<'p>,
@@ -346,11 +429,7 @@ impl<'g, 'p> Narrowing<'g, 'p> {
 
     fn ruling(&self, shape: &PodShape, pool: &Pool) -> Option<Ruling> {
         if self.n_matching == 0 {
-            let asks = own_asks(shape).to_string();
-            return Some(Ruling::NoOffering {
-                asks,
-                n_types: pool.types.len(),
-            });
+            return Some(nothing_left(self.ground, shape, pool));
         }
         if self.n_with_volumes == 0 {
             return Some(Ruling::Volumes);

@@ -109,6 +109,11 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         self.relaxed = true;
     }
 
+    /// The existing node behind a bin.
+    pub(crate) fn host_at(&self, bin: u32) -> u32 {
+        self.ground.host_order[bin as usize]
+    }
+
     /// Tells what earlier rounds put on existing nodes.
     pub(crate) fn set_on_hosts(&mut self, items: &[(u32, u32, u32)]) {
         self.on_hosts = items.to_vec();
@@ -406,6 +411,9 @@ impl<'a, 'p> RowMaker<'a, 'p> {
     /// Existing and opened nodes as numbers of bins: hosts first, then opened nodes.
     fn bins_of(&self, part: &Part, kinds: &FixedBitSet, opened: &[Opened]) -> Vec<u32> {
         let mut bins = self.hosts_of(part);
+        bins.iter_mut()
+            .for_each(|n| *n = self.ground.host_place[*n as usize]);
+        bins.sort_unstable();
         let n_hosts = u32::try_from(self.ground.hosts.len()).unwrap_or(u32::MAX);
         bins.extend(
             (n_hosts..)
@@ -519,18 +527,19 @@ impl<'a, 'p> RowMaker<'a, 'p> {
     }
 
     fn pack_bin(&self, b: usize, opened: &[Opened]) -> pack::Bin {
-        let (mut bin, parts): (pack::Bin, Vec<(u32, u32)>) = match self.ground.hosts.get(b) {
-            Some(host) => {
-                let mut room = host.room.clone();
-                let left = |d| self.volumes.left(self.ground, b, d, self.relaxed);
+        let host = self.ground.host_order.get(b).map(|n| *n as usize);
+        let (mut bin, parts): (pack::Bin, Vec<(u32, u32)>) = match host {
+            Some(n) => {
+                let mut room = self.ground.hosts[n].room.clone();
+                let left = |d| self.volumes.left(self.ground, n, d, self.relaxed);
                 room.extend(self.drivers.iter().map(left));
                 let bin = pack::Bin {
                     room: room.into(),
-                    caps_used: self.marks.host_caps[b].clone(),
-                    emits: self.marks.host_emits[b].clone(),
-                    repels: self.marks.host_repels[b].clone(),
+                    caps_used: self.marks.host_caps[n].clone(),
+                    emits: self.marks.host_emits[n].clone(),
+                    repels: self.marks.host_repels[n].clone(),
                 };
-                let here = self.on_hosts.iter().filter(|(h, _, _)| *h as usize == b);
+                let here = self.on_hosts.iter().filter(|(h, _, _)| *h as usize == n);
                 (bin, here.map(|(_, p, n)| (*p, *n)).collect())
             }
             None => {
