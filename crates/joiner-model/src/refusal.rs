@@ -53,6 +53,8 @@ pub enum Ruling {
     NoTypes {
         /// How many types the pool has before its requirements.
         n_types: usize,
+        /// The requirements.
+        requirements: String,
     },
     /// An existing node does not have the labels.
     NotSelected {
@@ -167,8 +169,14 @@ impl fmt::Display for Ruling {
                     "has no offering among {n_types} types that satisfies {asks}"
                 )
             }
-            Self::NoTypes { n_types } => {
-                write!(f, "has requirements that leave none of its {n_types} types")
+            Self::NoTypes {
+                n_types,
+                requirements,
+            } => {
+                write!(
+                    f,
+                    "leaves none of its {n_types} types by its own requirements {requirements}"
+                )
             }
             Self::NotSelected { asks } => write!(f, "does not satisfy {asks}"),
             Self::SoldOut => f.write_str("has offerings that would do, but all are sold out"),

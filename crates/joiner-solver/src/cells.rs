@@ -97,6 +97,7 @@ pub(crate) fn admit(
         hints,
         tallies,
         prices: BTreeMap::new(),
+        admitted: BTreeMap::new(),
         known_values: BTreeMap::new(),
         parts: Vec::new(),
         refused: Vec::new(),
@@ -136,6 +137,8 @@ pub(crate) struct Desk<'a, 'p> {
     pub(crate) hints: &'a Hints,
     pub(crate) tallies: Vec<Tally>,
     pub(crate) prices: BTreeMap<(Vec<u32>, Vec<u64>, Limits), Option<u64>>,
+    /// How many of an item were admitted to a cell.
+    admitted: BTreeMap<(Vec<(u32, u32)>, Limits), u32>,
     pub(crate) known_values: BTreeMap<(Vec<u32>, Name), Vec<Name>>,
     pub(crate) parts: Vec<Part>,
     pub(crate) refused: Vec<(u32, u32)>,
@@ -442,6 +445,8 @@ impl Desk<'_, '_> {
         for (i, cell) in cells.iter().enumerate() {
             if taken[i] > 0 {
                 let limits = cell.limits.clone();
+                let key = (item.members.clone(), limits.clone());
+                *self.admitted.entry(key).or_default() += taken[i];
                 self.parts.push(Part {
                     item: item.clone(),
                     count: taken[i],
@@ -508,11 +513,16 @@ impl Desk<'_, '_> {
                 .get(&(shape, level, limits.clone()))
                 .copied()
                 .unwrap_or(u32::MAX);
+            let before = self
+                .admitted
+                .get(&(item.members.clone(), limits.clone()))
+                .copied();
+            let before = before.unwrap_or(0);
             cells.push(Cell {
                 limits,
                 price,
-                most: most.min(cap),
-                free,
+                most: most.min(cap).saturating_sub(before),
+                free: free.saturating_sub(before),
             });
         }
         cells

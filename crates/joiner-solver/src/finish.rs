@@ -183,7 +183,8 @@ impl<'a, 'p> Finisher<'a, 'p> {
         };
         let capacity = |k: &Kind| &problem.types[k.ty as usize].capacity;
         limits.iter().all(|(name, _)| {
-            let most = capacity(planned)
+            let most = problem.types[planned.charge as usize]
+                .capacity
                 .get(name)
                 .saturating_add(self.allowances[pool].get(name));
             capacity(kind).get(name) <= most

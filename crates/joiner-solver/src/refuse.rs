@@ -307,7 +307,10 @@ fn nothing_left(ground: &Ground<'_>, shape: &PodShape, pool: &Pool) -> Ruling {
         }
     }
     if n_allowed == 0 {
-        Ruling::NoTypes { n_types }
+        Ruling::NoTypes {
+            n_types,
+            requirements: pool.requirements.to_string(),
+        }
     } else if n_matching == 0 {
         Ruling::NoOffering {
             asks: asks_text(shape),

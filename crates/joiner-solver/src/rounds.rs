@@ -178,6 +178,33 @@ impl Attempt {
         homes
     }
 
+    /// Learns how many items fit the domains in which some found no room: others of the rule must
+    /// not count on more. True when that is news.
+    fn learn_caps(&self, caps: &mut CellCaps) -> bool {
+        let domain = |part: &Part| {
+            let (c, _) = part.item.members.first()?;
+            let class = &self.classes.all[*c as usize];
+            (!part.limits.is_empty()).then(|| (class.shape, class.level, part.limits.clone()))
+        };
+        let mut fitting: CellCaps = CellCaps::new();
+        for (p, n) in &self.ledger.shut_out {
+            if let Some(key) = domain(&self.parts[*p as usize]) {
+                let alike = self
+                    .parts
+                    .iter()
+                    .filter(|other| domain(other).as_ref() == Some(&key));
+                let total: u32 = alike.map(|other| other.count).sum();
+                let most = fitting.entry(key).or_insert(total);
+                *most = most.saturating_sub(*n);
+            }
+        }
+        let mut news = false;
+        for (key, most) in fitting {
+            news |= caps.insert(key, most).is_none_or(|before| before > most);
+        }
+        news
+    }
+
     /// Lowers the wishes of pods that stayed out, or learns how many a cell can take. False when
     /// there is nothing left to try.
     fn give_up_something(
@@ -196,17 +223,8 @@ impl Attempt {
             for (c, m) in &part.item.members {
                 *out.entry(*c).or_default() += n * m;
             }
-            let Some((c, _)) = part.item.members.first() else {
-                continue;
-            };
-            let class = &self.classes.all[*c as usize];
-            if !part.limits.is_empty() {
-                // The domain is full: others of the rule must not count on it.
-                let most = part.count - n;
-                let key = (class.shape, class.level, part.limits.clone());
-                changed |= caps.insert(key, most).is_none_or(|before| before > most);
-            }
         }
+        changed |= self.learn_caps(caps);
         for (c, n) in out {
             let class = &self.classes.all[c as usize];
             if class.level >= wish::levels(problem, &problem.shapes[class.shape as usize]) {

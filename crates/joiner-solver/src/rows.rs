@@ -414,6 +414,9 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         bins.iter_mut()
             .for_each(|n| *n = self.ground.host_place[*n as usize]);
         bins.sort_unstable();
+        if part.item.only_hosts.is_some() {
+            return bins;
+        }
         let n_hosts = u32::try_from(self.ground.hosts.len()).unwrap_or(u32::MAX);
         bins.extend(
             (n_hosts..)

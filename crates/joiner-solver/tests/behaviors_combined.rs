@@ -3,7 +3,6 @@
 use joiner_testkit::{CAPACITY_TYPE, HOSTNAME, World, ZONE, instance_type, node, pod, pool};
 
 #[test]
-#[ignore = "defect: followers fill the node and the leaders are left over"]
 fn followers_do_not_go_where_their_leaders_are_not() {
     // Five pods that want one node, which has room for three.
     let outcome = World::new()
@@ -59,7 +58,6 @@ fn a_follower_that_does_not_fit_does_not_hold_its_leader_back() {
 }
 
 #[test]
-#[ignore = "defect: affinity over nodes outranks a hard spread"]
 fn a_spread_holds_among_followers() {
     let outcome = World::standard()
         .add(pod("leader").cpu("1").zone("a"))
@@ -76,7 +74,6 @@ fn a_spread_holds_among_followers() {
 }
 
 #[test]
-#[ignore = "defect: the node there is does not count as a home of the spread"]
 fn a_spread_over_a_node_there_is_and_new_ones() {
     // One pod on demand, on the node there is, allows two on spot.
     let outcome = World::new()

@@ -169,7 +169,6 @@ fn core_127_daemons_that_do_not_land_there() {
 }
 
 #[test]
-#[ignore = "defect: an offering in which daemons leave no room stays open"]
 fn core_127_a_daemon_of_one_zone_is_avoided() {
     let outcome = World::standard().add(agent().zone("a")).add(web()).solve();
     outcome.assert_type("web", "small");
@@ -177,7 +176,6 @@ fn core_127_a_daemon_of_one_zone_is_avoided() {
 }
 
 #[test]
-#[ignore = "defect: an offering in which daemons leave no room stays open"]
 fn core_127_a_daemon_of_one_capacity_type_is_avoided() {
     let ty = instance_type("two").cpu("2").price(0.1).spot_price(0.05);
     World::new()
@@ -191,7 +189,6 @@ fn core_127_a_daemon_of_one_capacity_type_is_avoided() {
 }
 
 #[test]
-#[ignore = "defect: an offering where a daemon has the port stays open"]
 fn core_123_a_port_taken_in_one_zone() {
     let outcome = World::standard()
         .add(daemon("agent").zone("a").host_port(80))
@@ -202,7 +199,6 @@ fn core_123_a_port_taken_in_one_zone() {
 }
 
 #[test]
-#[ignore = "defect: the value of the custom key is not fixed"]
 fn core_128_a_value_that_keeps_the_daemon_away() {
     // On a node with the other value, the pod does not need to share.
     let both = pool_only(pool("only").requirement(TEAM, "In", "red blue"));

@@ -283,7 +283,6 @@ fn override_world(available: bool) -> joiner_model::Problem {
 }
 
 #[test]
-#[ignore = "defect: offerings without the extra capacity stay open"]
 fn core_093_capacity_of_one_offering() {
     let outcome = Outcome::of(override_world(true));
     outcome
@@ -296,7 +295,6 @@ fn core_093_capacity_of_one_offering() {
 }
 
 #[test]
-#[ignore = "defect: huge pages do not reduce allocatable memory"]
 fn core_094_huge_pages_are_memory() {
     let world = || {
         let ty = instance_type("huge")

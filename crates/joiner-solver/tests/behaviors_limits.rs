@@ -226,7 +226,6 @@ fn limited_beside_a_node() -> World {
 }
 
 #[test]
-#[ignore = "defect: an existing node is filled twice when the pool is limited"]
 fn core_112_limits_do_not_overfill_nodes_there_are() {
     let outcome = limited_beside_a_node()
         .add(pod("web").replicas(2).cpu("3"))
@@ -236,7 +235,6 @@ fn core_112_limits_do_not_overfill_nodes_there_are() {
 }
 
 #[test]
-#[ignore = "defect: an existing node is filled twice when the pool is limited"]
 fn core_115_limits_beside_a_node_that_exists() {
     let outcome = world(pool("default").limit("nodes", "2"))
         .add(node("old").pool("default"))
@@ -247,7 +245,6 @@ fn core_115_limits_beside_a_node_that_exists() {
 }
 
 #[test]
-#[ignore = "defect: an existing node is filled twice when the pool is limited"]
 fn core_115_limits_and_pods_that_cannot_share_a_node() {
     for pods in [
         apart(),
@@ -261,7 +258,6 @@ fn core_115_limits_and_pods_that_cannot_share_a_node() {
 }
 
 #[test]
-#[ignore = "defect: a limited pool lists one size only"]
 fn core_113_limits_leave_the_types_that_keep_them() {
     let outcome = world(pool("default").limit("cpu", "5"))
         .add(pod("web").cpu("1"))
@@ -275,7 +271,6 @@ fn core_113_limits_leave_the_types_that_keep_them() {
 }
 
 #[test]
-#[ignore = "defect: a limited pool lists one size only"]
 fn core_113_limits_and_enough_types() {
     // A node that may be small or medium counts as medium.
     let flexible = |cpu| {
@@ -291,7 +286,6 @@ fn core_113_limits_and_enough_types() {
 }
 
 #[test]
-#[ignore = "defect: a limited pool lists one size only, and no other pool is tried"]
 fn core_113_limits_and_enough_types_before_a_lighter_pool() {
     let heavy = pool("heavy").weight(9).limit("cpu", "8");
     world(heavy.min_values(INSTANCE_TYPE, "Exists", "", 2))

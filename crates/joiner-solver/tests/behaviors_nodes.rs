@@ -111,7 +111,6 @@ fn core_138_zonal_spread_counts_nodes_in_flight() {
 }
 
 #[test]
-#[ignore = "defect: a spread buys a node beside two that would do"]
 fn core_138_a_spread_is_met_by_the_nodes_there_are() {
     for (one, other) in [("a", "b"), ("a", "c"), ("b", "c")] {
         World::standard()
@@ -345,7 +344,6 @@ fn core_145_repeated_solves_agree() {
 }
 
 #[test]
-#[ignore = "defect: nodes are filled in the order of the input"]
 fn core_145_the_order_of_the_input_does_not_matter() {
     let world = World::standard()
         .add(node_claim("coming-1", "default"))

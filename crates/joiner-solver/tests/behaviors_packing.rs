@@ -206,7 +206,6 @@ fn three_or_five() -> World {
 }
 
 #[test]
-#[ignore = "defect: six pods on two types cost 0.60 instead of 0.50"]
 fn core_080_two_of_the_smaller_type_when_that_is_cheaper() {
     three_or_five()
         .add(pod("web").replicas(6))

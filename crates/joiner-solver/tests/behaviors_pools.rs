@@ -152,7 +152,6 @@ fn core_118_pods_that_can_run_only_there_come_first() {
 }
 
 #[test]
-#[ignore = "defect: after a limited pool, a lighter limited pool is not tried"]
 fn core_118_a_lighter_pool_with_limits_of_its_own() {
     // Nothing, one node, or nothing but pods: whatever the heavier pool has left.
     for (resource, limit) in [
@@ -270,7 +269,6 @@ fn core_120_the_refusal_says_what_leaves_no_type() {
 }
 
 #[test]
-#[ignore = "defect: the refusal says nothing when every offering is sold out"]
 fn core_120_the_refusal_says_sold_out() {
     World::new()
         .add(pool("default"))

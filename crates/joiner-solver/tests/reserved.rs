@@ -42,7 +42,6 @@ fn capacity_types(outcome: &Outcome, app: &str) -> String {
 }
 
 #[test]
-#[ignore = "defect: reservations are not counted down"]
 fn core_199_reservations_first_then_the_market() {
     let world = World::new()
         .add(pool("default"))
@@ -87,7 +86,6 @@ fn core_199_pods_that_insist_on_a_reservation() {
 }
 
 #[test]
-#[ignore = "defect: reservations are not counted down"]
 fn core_200_one_reservation_in_two_pools() {
     let world = World::new()
         .add(pool("one"))
@@ -121,7 +119,6 @@ fn core_200_one_reservation_in_two_pools() {
 }
 
 #[test]
-#[ignore = "defect: reservations are not counted down"]
 fn core_200_one_reservation_named_by_two_types() {
     // Two types that draw on the same id share what is left of it.
     let world = World::new()
@@ -138,7 +135,6 @@ fn core_200_one_reservation_named_by_two_types() {
 }
 
 #[test]
-#[ignore = "defect: reservations are not counted down"]
 fn core_200_several_reservations_are_counted_apart() {
     let several = with_reservations(
         "small",
@@ -171,7 +167,6 @@ fn core_200_several_reservations_are_counted_apart() {
 }
 
 #[test]
-#[ignore = "defect: reservations are not counted down"]
 fn core_201_a_heavier_pool_goes_on_without_its_reservation() {
     let world = World::new()
         .add(pool("heavy").types("one").weight(50))
@@ -190,7 +185,6 @@ fn core_201_a_heavier_pool_goes_on_without_its_reservation() {
 }
 
 #[test]
-#[ignore = "defect: reservations are not counted down"]
 fn core_201_a_heavier_pool_of_nothing_but_a_reservation() {
     let world = World::new()
         .add(pool("heavy").capacity_types("reserved").weight(50))
@@ -203,7 +197,6 @@ fn core_201_a_heavier_pool_of_nothing_but_a_reservation() {
 }
 
 #[test]
-#[ignore = "defect: reservations are not counted down"]
 fn core_202_wishes_outrank_reservations() {
     let world = World::new()
         .add(pool("default"))
@@ -228,7 +221,6 @@ fn core_202_wishes_outrank_reservations() {
 }
 
 #[test]
-#[ignore = "defect: reservations are not counted down"]
 fn core_202_a_wish_for_a_reservation_falls_when_there_is_none() {
     let world = World::new()
         .add(pool("default"))
@@ -246,7 +238,6 @@ fn core_202_a_wish_for_a_reservation_falls_when_there_is_none() {
 }
 
 #[test]
-#[ignore = "defect: reservations are not counted down"]
 fn core_203_one_node_uses_one_unit() {
     let world = World::new()
         .add(pool("default"))
@@ -275,7 +266,6 @@ fn core_203_one_node_uses_one_unit() {
 }
 
 #[test]
-#[ignore = "defect: reservations are not counted down"]
 fn core_203_reservations_and_spread() {
     let small = two_cores("one")
         .reserved("a", 2, 0.001)

@@ -70,7 +70,6 @@ fn core_180_anti_affinity_on_nodes() {
 }
 
 #[test]
-#[ignore = "defect: priority does not decide between pods that exclude each other"]
 fn core_181_pods_in_every_zone() {
     let world = world().add(
         [
@@ -107,7 +106,6 @@ fn core_181_the_other_way_around() {
 }
 
 #[test]
-#[ignore = "defect: priority does not decide between pods that exclude each other"]
 fn core_181_the_single_pod_first() {
     // It costs its zone one of the others.
     let pinned = ["a", "b", "c"].map(|zone| {

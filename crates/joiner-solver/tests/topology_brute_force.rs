@@ -476,7 +476,6 @@ fn plans_with_affinity_or_anti_affinity_alone_place_all_that_can_be_placed() {
 }
 
 #[test]
-#[ignore = "defect: see topology_regressions.rs"]
 fn tiny_plans_are_accepted() {
     assert_none(&[Fault::Broken], tiny);
 }

@@ -19,7 +19,6 @@ fn left_over(outcome: &Outcome) -> usize {
 }
 
 #[test]
-#[ignore = "defect: a pod with a choice of zones takes the only one of another"]
 fn a_pod_with_room_to_choose_leaves_the_zone_to_one_without() {
     let apart = app("apart").anti_affinity_to(ZONE, "pinned");
     let pinned = app("pinned").zone("a");
@@ -32,7 +31,6 @@ fn a_pod_with_room_to_choose_leaves_the_zone_to_one_without() {
 }
 
 #[test]
-#[ignore = "defect: a node is bought though one that exists would do"]
 fn the_only_pod_with_anti_affinity_uses_a_node_that_is_there() {
     let apart = app("apart").anti_affinity_to(ZONE, "nobody");
     let outcome = world().add(node("there").zone("b")).add(apart).solve();
@@ -48,7 +46,6 @@ fn anti_affinity_to_nobody_costs_no_second_node() {
 }
 
 #[test]
-#[ignore = "defect: a pod is left over that another choice of zones would place"]
 fn a_follower_that_keeps_its_own_kind_away() {
     // One zone for the follower and the leader, another for the loose pod of the follower's app.
     let leader = app("leader");
@@ -60,7 +57,6 @@ fn a_follower_that_keeps_its_own_kind_away() {
 }
 
 #[test]
-#[ignore = "defect: a spread over a limited pool stops after one pod"]
 fn a_limited_pool_takes_its_share_of_a_spread() {
     let world = World::new()
         .add(instance_type("machine").cpu("4").price(0.1))
@@ -73,7 +69,6 @@ fn a_limited_pool_takes_its_share_of_a_spread() {
 }
 
 #[test]
-#[ignore = "defect: a key that only existing nodes have is unknown to a spread"]
 fn a_spread_over_a_key_that_only_nodes_have() {
     let rack = "example.com/rack";
     let there = |name: &str, value: &str| node(name).cpu("1").label(rack, value);
@@ -89,7 +84,6 @@ fn a_spread_over_a_key_that_only_nodes_have() {
 }
 
 #[test]
-#[ignore = "defect: a follower does not see a target under a spread"]
 fn followers_of_a_pinned_pod_under_a_spread() {
     let follower = app("follower").affinity_to(ZONE, "target");
     let target = app("target").zone("a").spread_over_zones(2);
@@ -155,7 +149,6 @@ fn a_zone_free_for_two_kinds() {
 }
 
 #[test]
-#[ignore = "defect: a node is bought though one that exists would do"]
 fn a_spread_with_slack_uses_a_node_that_is_there() {
     let old = pod("old").label("app", "web").on("there");
     let there = world().add(node("there").zone("b")).add(old);
@@ -178,7 +171,6 @@ fn a_spread_with_slack_buys_fewer_nodes() {
 }
 
 #[test]
-#[ignore = "defect: a node is bought though one that exists would do"]
 fn followers_and_their_target_use_a_node_that_is_there() {
     let follower = app("follower").affinity_to(ZONE, "target");
     let outcome = world()

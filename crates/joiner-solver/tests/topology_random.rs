@@ -209,7 +209,6 @@ fn report(seed: u64, fault: &str, case: &Case) -> String {
 }
 
 #[test]
-#[ignore = "defect: see topology_regressions.rs"]
 fn random_plans_are_accepted() {
     let mut faults: Vec<String> = Vec::new();
     for seed in 0..CASES {

@@ -22,7 +22,6 @@ fn left_over(outcome: &Outcome) -> usize {
 }
 
 #[test]
-#[ignore = "defect: pods bound to one node by affinity share a host port"]
 fn a_host_port_keeps_pods_apart_that_want_one_node() {
     let web = app("web")
         .replicas(2)
@@ -43,7 +42,6 @@ fn a_host_port_keeps_pods_apart_that_want_one_node() {
 }
 
 #[test]
-#[ignore = "defect: an existing node is filled twice when the pool is limited"]
 fn host_ports_of_a_node_with_a_soft_spread() {
     let limited = World::new()
         .add(instance_type("machine").cpu("4").price(0.1))
@@ -61,7 +59,6 @@ fn host_ports_of_a_node_with_a_soft_spread() {
 }
 
 #[test]
-#[ignore = "defect: affinity over nodes outranks anti-affinity over zones"]
 fn one_node_and_two_zones_at_once_cannot_be() {
     let torn = app("torn")
         .affinity_to(HOSTNAME, "web")
@@ -77,7 +74,6 @@ fn one_node_and_two_zones_at_once_cannot_be() {
 }
 
 #[test]
-#[ignore = "defect: preferred affinity over nodes outranks required anti-affinity"]
 fn a_wish_for_one_node_yields_to_anti_affinity() {
     let web = app("web")
         .prefer_affinity_to(50, HOSTNAME, "web")
@@ -89,7 +85,6 @@ fn a_wish_for_one_node_yields_to_anti_affinity() {
 }
 
 #[test]
-#[ignore = "defect: affinity over nodes outranks a hard spread"]
 fn one_node_limits_a_spread_over_zones() {
     for skew in [1, 2] {
         let web = app("web")
@@ -102,7 +97,6 @@ fn one_node_limits_a_spread_over_zones() {
 }
 
 #[test]
-#[ignore = "defect: affinity over nodes outranks a hard spread"]
 fn one_node_limits_a_spread_over_architectures() {
     let arm = instance_type("arm").cpu("4").arch("arm64").price(0.09);
     let web = app("web")
@@ -127,7 +121,6 @@ fn one_node_limits_a_spread_over_architectures() {
 }
 
 #[test]
-#[ignore = "defect: preferred affinity over nodes outranks a hard spread"]
 fn a_wish_for_one_node_yields_to_too_few_domains() {
     let both = instance_type("both").cpu("4").price(0.1).spot_price(0.04);
     let web = app("web")
@@ -141,7 +134,6 @@ fn a_wish_for_one_node_yields_to_too_few_domains() {
 }
 
 #[test]
-#[ignore = "defect: anti-affinity is not seen by a pod under a spread"]
 fn anti_affinity_against_a_pod_under_a_spread() {
     for skew in [1, 2] {
         let spread = app("web").spread_over_zones(skew);
@@ -193,7 +185,6 @@ fn limited(cpu: &str) -> World {
 }
 
 #[test]
-#[ignore = "defect: an existing node is filled twice when the pool is limited"]
 fn a_node_is_not_filled_beyond_its_room_when_the_pool_is_limited() {
     let outcome = limited("4").add(pod("web").replicas(9).cpu("900m")).solve();
     assert_eq!(left_over(&outcome), 4, "{outcome}");
@@ -210,7 +201,6 @@ fn a_node_is_not_filled_beyond_its_room_when_the_pool_is_limited() {
 }
 
 #[test]
-#[ignore = "defect: an existing node is filled twice when the pool is limited"]
 fn a_node_takes_one_pod_of_a_kind_when_the_pool_is_limited() {
     let web = || pod("web").replicas(5).cpu("100m");
     let outcome = limited("4")
@@ -224,7 +214,6 @@ fn a_node_takes_one_pod_of_a_kind_when_the_pool_is_limited() {
 }
 
 #[test]
-#[ignore = "defect: a pool whose key has no known values takes part in a spread"]
 fn a_spread_over_a_key_without_known_values() {
     let rack = "example.com/rack";
     let open = pool("open").requirement(rack, "Exists", "");
@@ -237,7 +226,6 @@ fn a_spread_over_a_key_without_known_values() {
 }
 
 #[test]
-#[ignore = "defect: anti-affinity of a running pod is not seen by a pod under a spread"]
 fn anti_affinity_of_a_running_pod_counts_for_pods_under_a_spread() {
     let guard = || pod("guard").anti_affinity_to(ZONE, "web").on("there");
     let other = json!({"labelSelector": {"matchLabels": {"app": "other"}}});
@@ -257,7 +245,6 @@ fn anti_affinity_of_a_running_pod_counts_for_pods_under_a_spread() {
 }
 
 #[test]
-#[ignore = "defect: self-affinity and anti-affinity of one app end in one zone"]
 fn one_app_whose_pods_want_and_shun_each_other() {
     let wants = app("wants").label("app", "web").affinity_to(ZONE, "web");
     let shuns = app("shuns")
@@ -273,7 +260,6 @@ fn one_app_whose_pods_want_and_shun_each_other() {
 }
 
 #[test]
-#[ignore = "defect: anti-affinity over one of two keys is not seen"]
 fn anti_affinity_over_two_keys() {
     // The rule of the first pod about itself must not hide the rule of the second.
     let sizes = [("small", "2", 0.1), ("medium", "4", 0.2)];
@@ -295,7 +281,6 @@ fn anti_affinity_over_two_keys() {
 }
 
 #[test]
-#[ignore = "defect: preferred affinity leads to a node that a hard rule forbids"]
 fn a_wish_does_not_lead_to_a_node_without_the_key_of_a_spread() {
     let rack = "example.com/rack";
     let web = app("web")
@@ -307,7 +292,6 @@ fn a_wish_does_not_lead_to_a_node_without_the_key_of_a_spread() {
 }
 
 #[test]
-#[ignore = "defect: preferred affinity leads to a node that a hard rule forbids"]
 fn a_wish_does_not_lead_to_a_node_that_anti_affinity_forbids() {
     let web = app("web").prefer_affinity_to(1, HOSTNAME, "old");
     let web = web.anti_affinity_to(CAPACITY_TYPE, "old");

@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use joiner_model::{Name, Operator, Pool, Requirement, Terms, TypeIx, keys};
+use joiner_model::{InstanceType, Name, Operator, Pool, Requirement, Terms, TypeIx, keys};
 
 use crate::bits::Bits;
 use crate::demands::{Amounts, Demand};
@@ -16,6 +16,15 @@ use crate::worlds::Worlds;
 
 /// The most contexts of one node.
 const CONTEXTS_MAX: usize = 4096;
+
+/// Memory that a type sets aside as huge pages, in bytes.
+fn huge_pages(it: &InstanceType) -> i128 {
+    let pages = it
+        .capacity
+        .iter()
+        .filter(|(name, _)| name.as_str().starts_with("hugepages-"));
+    pages.map(|(_, bytes)| i128::from(bytes)).sum()
+}
 
 /// A value that nobody has named.
 const UNNAMED: &str = "\u{1}";
@@ -159,7 +168,12 @@ impl<'p> PoolView<'p> {
                 let has = it.map_or(0, |it| i128::from(it.capacity.get(name)));
                 let extra = offering.map_or(0, |o| i128::from(o.extra_capacity.get(name)));
                 let kept = it.map_or(0, |it| i128::from(it.overhead.get(name)));
-                net.push(has + extra - kept);
+                let huge = if name.as_str() == "memory" {
+                    it.map_or(0, huge_pages)
+                } else {
+                    0
+                };
+                net.push((has + extra - kept) - huge.min((has + extra - kept).max(0)));
             }
             for (demand, landing) in ground.demands.daemons.iter().zip(daemons) {
                 if landing.contains(i) {
