@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Name, ResourceName, Taint, requirement::Incompatible, resources::render_amount};
+use crate::{Name, ResourceName, Taint, requirement::Incompatible, resources::render_roughly};
 
 /// One reason why a pod is left over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,8 +186,8 @@ impl fmt::Display for Ruling {
                 most,
             } => {
                 let (needed, most) = (
-                    render_amount(resource, *needed),
-                    render_amount(resource, *most),
+                    render_roughly(resource, *needed),
+                    render_roughly(resource, *most),
                 );
                 write!(
                     f,
@@ -209,8 +209,8 @@ impl fmt::Display for Ruling {
                 left,
             } => {
                 let (limit, left) = (
-                    render_amount(resource, *limit),
-                    render_amount(resource, *left),
+                    render_roughly(resource, *limit),
+                    render_roughly(resource, *left),
                 );
                 write!(f, "is limited to {limit} of {resource} and has {left} left")
             }

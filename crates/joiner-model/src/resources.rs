@@ -183,6 +183,30 @@ pub fn render_amount(name: &ResourceName, amount: u64) -> String {
     }
 }
 
+/// One amount as people say it: cores and binary units with at most two decimals.
+pub(crate) fn render_roughly(name: &ResourceName, amount: u64) -> String {
+    let decimals = |whole: u64, hundredths: u64| match hundredths {
+        0 => whole.to_string(),
+        n if n % 10 == 0 => format!("{whole}.{}", n / 10),
+        n => format!("{whole}.{n:02}"),
+    };
+    match name {
+        ResourceName::Cpu if amount >= 1000 => decimals(amount / 1000, amount % 1000 / 10),
+        ResourceName::Memory | ResourceName::EphemeralStorage => {
+            for (shift, suffix) in [(40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")] {
+                if amount >> shift > 0 {
+                    let rest = amount & ((1 << shift) - 1);
+                    return decimals(amount >> shift, (rest * 100) >> shift) + suffix;
+                }
+            }
+            amount.to_string()
+        }
+        ResourceName::Cpu | ResourceName::Pods | ResourceName::Other(_) => {
+            render_amount(name, amount)
+        }
+    }
+}
+
 fn render_bytes(amount: u64) -> String {
     for (shift, suffix) in [
         (60, "Ei"),

@@ -14,7 +14,7 @@ use crate::fill::Steps;
 use crate::knapsack::{Suited, relax};
 use crate::model::Model;
 use crate::problem::{Problem, Settings};
-use crate::solve::repeats;
+use crate::solve::{effort, repeats};
 
 /// A true lower bound, in nano-dollars per hour, on the price of any legal packing that places
 /// all items of all rows that fit somewhere.
@@ -27,7 +27,7 @@ pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings
     if model.n_kinds == 0 {
         return 0;
     }
-    let mut steps = Steps::new(settings.steps_max);
+    let mut steps = Steps::new(effort(&model, settings));
     let whole_fillings = repeats(&model, settings);
     let hint = values_hint.filter(|hint| whole_fillings && hint.len() == problem.rows.len());
     let mut best = 0;
@@ -49,7 +49,7 @@ pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings
         .collect();
     // Caps need more rounds, where there is time for them.
     let n_rounds = match model.n_classes * model.n_kinds {
-        _ if model.shared_caps.is_empty() => 16,
+        _ if model.shared_caps.is_empty() => 10,
         0..10_000 => 60,
         10_000..40_000 => 40,
         40_000..400_000 => 24,

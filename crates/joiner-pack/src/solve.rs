@@ -67,20 +67,22 @@ pub(crate) fn best_plan(
         best = better(best, plan.clone());
     }
     // Whatever the fee says, nothing is dearer than first-fit.
+    let left_over = |plan: &Plan| {
+        plan.unplaced
+            .iter()
+            .fold(0, |sum: u64, &n| sum.saturating_add(n))
+    };
     let no_dearer = |best: Plan| match classic {
-        Some(plan) if total_cost(plain, &plan) < total_cost(plain, &best) => plan,
+        Some(plan)
+            if left_over(&plan) <= left_over(&best)
+                && total_cost(plain, &plan) < total_cost(plain, &best) =>
+        {
+            plan
+        }
         _ => best,
     };
     let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
-    // Large problems are forgiving: there less work per item does.
-    let effort = if model.shared_caps.is_empty() || n_items > MANY {
-        EFFORT
-    } else {
-        EFFORT_CAPPED
-    };
-    let whole = settings
-        .steps_max
-        .min((effort / n_items.max(1)).max(EFFORT_MIN));
+    let whole = effort(model, settings);
     let scaled = |base: u64, each: u64| base.saturating_add(n_items.saturating_mul(each));
     let most = if is_heavy(model) {
         whole / 20
@@ -126,6 +128,16 @@ pub(crate) fn best_plan(
         steps.back(share);
     }
     (no_dearer(best), values)
+}
+
+/// How many steps a problem gets. Large problems are forgiving: there less work per item does.
+pub(crate) fn effort(model: &Model, settings: &Settings) -> u64 {
+    let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
+    let capped = !model.shared_caps.is_empty() && n_items <= MANY;
+    let effort = if capped { EFFORT_CAPPED } else { EFFORT };
+    settings
+        .steps_max
+        .min((effort / n_items.max(1)).max(EFFORT_MIN))
 }
 
 /// Steps times items: the more items, the fewer steps in all.

@@ -20,6 +20,7 @@ mod bundles;
 mod cells;
 mod classes;
 mod company;
+mod counts;
 mod finish;
 mod floor;
 mod ground;
@@ -34,6 +35,7 @@ mod rows;
 mod seeds;
 mod select;
 mod volumes;
+mod weights;
 mod wish;
 mod write;
 

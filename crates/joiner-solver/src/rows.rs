@@ -52,10 +52,10 @@ pub(crate) struct Rows {
 
 /// What stays the same over all rounds of one attempt.
 pub(crate) struct RowMaker<'a, 'p> {
-    ground: &'a Ground<'p>,
+    pub(crate) ground: &'a Ground<'p>,
     choices: &'a Choices,
     classes: &'a Classes,
-    parts: &'a [Part],
+    pub(crate) parts: &'a [Part],
     marks: Marks,
     drivers: Vec<Name>,
     volumes: Volumes,
@@ -67,10 +67,10 @@ pub(crate) struct RowMaker<'a, 'p> {
     on_hosts: Vec<(u32, u32, u32)>,
     /// What is spent of the budgets by nodes that are not offered as bins.
     spent_elsewhere: Vec<u64>,
-    sets: KindSets,
+    pub(crate) sets: KindSets,
     /// Limited resource and remaining amount by budget; `None` for reservations.
     pub(crate) budgets: Vec<Budget>,
-    spends: Vec<Vec<(u32, u64)>>,
+    pub(crate) spends: Vec<Vec<(u32, u64)>>,
 }
 
 impl<'a, 'p> RowMaker<'a, 'p> {
@@ -177,59 +177,6 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         }
     }
 
-    /// True when a pool can buy reserved capacity, of which there is only so much.
-    pub(crate) fn reserves(&self, pool: usize) -> bool {
-        (0..).zip(&self.budgets).any(|(b, budget)| {
-            matches!(budget, Budget::Reservation { .. })
-                && self
-                    .ground
-                    .kinds
-                    .iter()
-                    .zip(&self.spends)
-                    .any(|(kind, spend)| {
-                        self.ground.pool_of(kind) == pool && spend.iter().any(|(x, _)| *x == b)
-                    })
-        })
-    }
-
-    /// True when every node holds an item that no heavier pool could take within what is left of
-    /// its limits.
-    pub(crate) fn respects_weights(&mut self, opened: &[Opened]) -> bool {
-        let spent = self.spent(opened);
-        let left: Vec<u64> = self
-            .budgets
-            .iter()
-            .zip(spent)
-            .map(|(b, n)| b.left().saturating_sub(n))
-            .collect();
-        opened.iter().all(|node| {
-            let pool = self.ground.pool_of(&self.ground.kinds[node.kind as usize]);
-            let weight = self.ground.problem.pools[pool].weight;
-            node.parts
-                .iter()
-                .any(|(p, _)| !self.fits_heavier(*p, weight, &left))
-        })
-    }
-
-    /// True when a heavier pool could take an item within what is left of its limits.
-    fn fits_heavier(&mut self, p: u32, weight: i32, left: &[u64]) -> bool {
-        let need = self.need(&self.parts[p as usize]);
-        let number = self.kinds_of(p);
-        let heavier = self
-            .sets
-            .get(number)
-            .by_weight
-            .iter()
-            .filter(|(w, _)| *w > weight);
-        heavier.flat_map(|(_, kinds)| kinds).any(|k| {
-            let room = self.ground.usable_of(&self.ground.kinds[*k as usize]);
-            need.iter().zip(room).all(|(q, r)| q <= r)
-                && self.spends[*k as usize]
-                    .iter()
-                    .all(|(b, n)| *n <= left[*b as usize])
-        })
-    }
-
     /// What the nodes bought so far take of each budget.
     pub(crate) fn spent(&self, opened: &[Opened]) -> Vec<u64> {
         let mut spent = vec![0u64; self.budgets.len()];
@@ -242,7 +189,7 @@ impl<'a, 'p> RowMaker<'a, 'p> {
     }
 
     /// The number of the set of kinds that an item may use whatever its size.
-    fn kinds_of(&mut self, p: u32) -> u32 {
+    pub(crate) fn kinds_of(&mut self, p: u32) -> u32 {
         let part = &self.parts[p as usize];
         let members = &part.item.members;
         let mut choice: Vec<u32> = members.iter().map(|(c, _)| self.class(*c).choice).collect();
@@ -363,7 +310,7 @@ impl<'a, 'p> RowMaker<'a, 'p> {
     }
 
     /// Need of an item, volumes per driver behind the resources.
-    fn need(&self, part: &Part) -> Vec<u64> {
+    pub(crate) fn need(&self, part: &Part) -> Vec<u64> {
         let mut need = need_of(self.classes, &part.item);
         for driver in &self.drivers {
             let of_class = |c: u32| {

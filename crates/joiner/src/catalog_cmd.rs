@@ -97,7 +97,7 @@ pub(crate) fn run(args: &CatalogArgs, out: &mut dyn Write) -> anyhow::Result<()>
     let catalog = ec2(&args.region, &settings)?;
     let selection = query(args).select(catalog.types)?;
     for warning in &catalog.warnings {
-        eprintln!("warning: {warning}");
+        eprintln!("joiner: warning: {warning}");
     }
     render(&selection, args.output, catalog.currency, out)?;
     Ok(())

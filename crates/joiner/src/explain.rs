@@ -5,8 +5,9 @@ use std::io::Write;
 use anyhow::bail;
 use joiner_model::{Plan, PodIx, Problem, keys};
 
+use crate::Outcome;
 use crate::plan_json::dollars;
-use crate::plan_table::write_columns;
+use crate::plan_table::{count, write_columns};
 
 /// Prints the funnel for the pod that users call `name` (`pod` or `namespace/pod`).
 pub(crate) fn render(
@@ -14,7 +15,7 @@ pub(crate) fn render(
     plan: &Plan,
     name: &str,
     out: &mut dyn Write,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Outcome> {
     let pod = find(problem, name)?;
     writeln!(out, "pod {}", problem.pods[pod.0 as usize].name)?;
     let mut rows = vec![
@@ -38,15 +39,14 @@ pub(crate) fn render(
         let label = |key: &str| offering.labels.get(key).map_or("-", AsRef::as_ref);
         writeln!(
             out,
-            "goes to new node {}: {} in {} ({}) at ${:.4} an hour, with {} other pods; \
-             {} more types would do",
+            "goes to new node {}: {} in {} ({}) at ${:.4} an hour, with {}; {} would do too",
             launch.name,
             ty.name,
             label(keys::ZONE),
             label(keys::CAPACITY_TYPE),
             dollars(launch.price),
-            launch.pods.len() - 1,
-            launch.types.len() - 1
+            count(launch.pods.len() - 1, "other pod"),
+            count(launch.types.len() - 1, "more type")
         )?;
         if let Some(next) = launch.types.get(1) {
             writeln!(
@@ -69,10 +69,11 @@ pub(crate) fn render(
         for refusal in &left.refusals {
             writeln!(out, "  - {refusal}")?;
         }
+        return Ok(Outcome::PodsLeftOver);
     } else {
         writeln!(out, "is bound already; nothing to decide")?;
     }
-    Ok(())
+    Ok(Outcome::Done)
 }
 
 fn find(problem: &Problem, name: &str) -> anyhow::Result<PodIx> {

@@ -20,7 +20,8 @@ Examples:
   joiner plan -f examples/web
 
   # What the cluster of the current context would get
-  kubectl get pods,nodes,nodepools,daemonsets -A -o json | joiner plan -f -
+  kubectl get nodepools,ec2nodeclasses,nodeclaims,nodes,pods,daemonsets,namespaces,\\
+    pv,pvc,storageclasses,csinodes,priorityclasses -A -o json | joiner plan -f -
 
   # With a catalog of your own, for a script
   joiner plan -f objects.json --instance-types types.json -o json
@@ -124,8 +125,7 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         verify_ms: ms(solved, Instant::now()),
     };
     if let Some(pod) = &args.explain {
-        explain::render(&input.problem, &plan, pod, out)?;
-        return Ok(Outcome::Done);
+        return explain::render(&input.problem, &plan, pod, out);
     }
     let view = || PlanView::new(&input.problem, &plan, timings);
     match args.output {
@@ -164,6 +164,15 @@ fn read(args: &PlanArgs) -> anyhow::Result<Input> {
             None => continue,
         };
         catalog = catalog.with_class(class.reference.clone(), types);
+    }
+    for class in objects.class_refs() {
+        if !matches!(class.kind.as_ref(), "EC2NodeClass" | "KWOKNodeClass") {
+            warnings.push(format!(
+                "node class {} {}: its instance types are not known here, the EC2 catalog is used; \
+                 give your own with --instance-types",
+                class.kind, class.name
+            ));
+        }
     }
     let mut input = objects.problem(catalog)?;
     input.warnings.splice(0..0, warnings);

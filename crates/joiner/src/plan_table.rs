@@ -23,12 +23,18 @@ pub(crate) fn render(
     render_launches(problem, plan, out)?;
     render_placements(problem, plan, out)?;
     render_unplaced(problem, plan, out)?;
-    render_totals(plan, timings, out)
+    render_totals(problem, plan, timings, out)
 }
 
 fn render_launches(problem: &Problem, plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     if plan.launches.is_empty() {
-        return writeln!(out, "No new nodes.");
+        let nothing = plan.placements.is_empty() && plan.unplaced.is_empty();
+        let text = if nothing {
+            "Nothing to place: no pod is pending."
+        } else {
+            "No new nodes."
+        };
+        return writeln!(out, "{text}");
     }
     let mut groups: Vec<(&Launch, String, usize)> = Vec::new();
     for launch in &plan.launches {
@@ -80,7 +86,6 @@ fn launch_row(problem: &Problem, launch: &Launch, pods: &str, n: usize) -> Vec<S
     } else {
         launch.name.to_string()
     };
-    let more = launch.types.len().saturating_sub(1);
     vec![
         name,
         ty.name.to_string(),
@@ -89,11 +94,7 @@ fn launch_row(problem: &Problem, launch: &Launch, pods: &str, n: usize) -> Vec<S
         format!("{:.4}", dollars(launch.price)),
         fill(ResourceName::Cpu),
         fill(ResourceName::Memory),
-        if more > 0 {
-            format!("{more} types")
-        } else {
-            "-".into()
-        },
+        alternatives(launch.types.len()),
         pods.to_owned(),
     ]
 }
@@ -140,7 +141,27 @@ fn render_unplaced(problem: &Problem, plan: &Plan, out: &mut dyn Write) -> io::R
     Ok(())
 }
 
-fn render_totals(plan: &Plan, timings: Timings, out: &mut dyn Write) -> io::Result<()> {
+/// True when something besides hard rules may have made the plan dearer.
+fn has_wishes(problem: &Problem) -> bool {
+    let first = problem.pools.first().map(|p| p.weight);
+    problem
+        .pools
+        .iter()
+        .any(|p| p.limits.is_some() || Some(p.weight) != first)
+        || problem.shapes.iter().any(|s| {
+            !s.preferred_node_terms.is_empty()
+                || !s.preferred_affinity.is_empty()
+                || !s.preferred_anti_affinity.is_empty()
+                || s.spreads.iter().any(|spread| !spread.hard)
+        })
+}
+
+fn render_totals(
+    problem: &Problem,
+    plan: &Plan,
+    timings: Timings,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let n_new: usize = plan.launches.iter().map(|l| l.pods.len()).sum();
     let n_existing: usize = plan.placements.iter().map(|p| p.pods.len()).sum();
     let price = dollars(plan.cost.price);
@@ -157,11 +178,21 @@ fn render_totals(plan: &Plan, timings: Timings, out: &mut dyn Write) -> io::Resu
         price * HOURS_A_MONTH
     )?;
     if plan.cost.bound.get() > 0 {
+        let percent = gap(plan.cost.price, plan.cost.bound) * 100.0;
+        let gain = match percent {
+            p if p <= 0.0 => "nothing to gain".to_owned(),
+            p if p < 0.1 => "less than 0.1 % to gain".to_owned(),
+            p => format!("at most {p:.1} % to gain"),
+        };
+        let aside = if has_wishes(problem) {
+            " (weights, limits and preferences not counted)"
+        } else {
+            ""
+        };
         writeln!(
             out,
-            "No legal plan for these pods costs less than ${:.4}: at most {:.1} % to gain.",
+            "No legal plan for these pods costs less than ${:.4}: {gain}{aside}.",
             dollars(plan.cost.bound),
-            gap(plan.cost.price, plan.cost.bound) * 100.0
         )?;
     }
     writeln!(
@@ -171,8 +202,17 @@ fn render_totals(plan: &Plan, timings: Timings, out: &mut dyn Write) -> io::Resu
     )
 }
 
+/// How many other types would do; the list of a node ends at 600.
+fn alternatives(n_types: usize) -> String {
+    match n_types {
+        0 | 1 => "-".to_owned(),
+        600.. => "599+ types".to_owned(),
+        n => count(n - 1, "type"),
+    }
+}
+
 /// `3 pods`, `1 pod`.
-fn count(n: usize, noun: &str) -> String {
+pub(crate) fn count(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
