@@ -10,9 +10,9 @@ use joiner_model::{
     TypeIx, keys,
 };
 
-use crate::cells::Part;
+use crate::cells::{Limits, Part};
 use crate::classes::Classes;
-use crate::ground::{Ground, Kind, Level};
+use crate::ground::{Ground, Interner, Kind, Level};
 use crate::layout::UNNAMED;
 use crate::rows::Opened;
 use crate::select::{Choices, Sel};
@@ -46,10 +46,23 @@ pub(crate) struct Finisher<'a, 'p> {
     by_pool: Vec<Vec<u32>>,
     /// By pool: what each node may take of the limits on top of what was planned for it.
     allowances: Vec<Resources>,
+    /// Distinct limits and pins of parts, and which each part has.
+    bounds: Vec<(Limits, Vec<Name>)>,
+    bounds_of_part: Vec<u32>,
+    starts: BTreeMap<(u32, Vec<(u32, u32)>), Option<Start>>,
     known: BTreeMap<Key, Option<Shaped>>,
 }
 
-/// Kind, selections (class choice, part for its limits and pins), and load.
+/// What pods on a node leave open before their sizes are looked at.
+struct Start {
+    sel: Sel,
+    /// Keys that must have one value.
+    pins: BTreeSet<Name>,
+    /// Kinds that are left.
+    mine: Vec<u32>,
+}
+
+/// Kind, selections (class choice, number of limits and pins), and load.
 type Key = (u32, Vec<(u32, u32)>, Vec<u64>);
 
 impl<'a, 'p> Finisher<'a, 'p> {
@@ -60,6 +73,9 @@ impl<'a, 'p> Finisher<'a, 'p> {
         parts: &'a [Part],
         opened: &[Opened],
     ) -> Self {
+        let mut bounds: Interner<(Limits, Vec<Name>)> = Interner::default();
+        let bounds_of_part =
+            parts.iter().map(|p| bounds.intern((p.limits.clone(), p.pins.clone()))).collect();
         let mut by_pool = vec![Vec::new(); ground.problem.pools.len()];
         for (k, kind) in (0u32..).zip(&ground.kinds) {
             by_pool[ground.pool_of(kind)].push(k);
@@ -71,6 +87,9 @@ impl<'a, 'p> Finisher<'a, 'p> {
             parts,
             by_pool,
             allowances: allowances(ground, opened),
+            bounds: bounds.items,
+            bounds_of_part,
+            starts: BTreeMap::new(),
             known: BTreeMap::new(),
         }
     }
@@ -81,10 +100,9 @@ impl<'a, 'p> Finisher<'a, 'p> {
         let mut load = vec![0u64; self.ground.dims.len()];
         for (p, n) in &node.parts {
             let part = &self.parts[*p as usize];
-            let restricted = !part.limits.is_empty() || !part.pins.is_empty();
             for (c, m) in &part.item.members {
                 let class = &self.classes.all[*c as usize];
-                asks.insert((class.choice, if restricted { *p } else { u32::MAX }));
+                asks.insert((class.choice, self.bounds_of_part[*p as usize]));
                 for (sum, q) in load.iter_mut().zip(&class.need) {
                     *sum += q * u64::from(*n) * u64::from(*m);
                 }
@@ -95,7 +113,12 @@ impl<'a, 'p> Finisher<'a, 'p> {
         if !ports && let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        let shaped = self.make(node, &key);
+        let start = (key.0, key.1.clone());
+        if !self.starts.contains_key(&start) {
+            let made = self.start(&start);
+            self.starts.insert(start.clone(), made);
+        }
+        let shaped = self.starts[&start].as_ref().and_then(|s| self.make(node, &key, s));
         if !ports {
             self.known.insert(key, shaped.clone());
         }
@@ -109,39 +132,43 @@ impl<'a, 'p> Finisher<'a, 'p> {
         })
     }
 
-    fn make(&self, node: &Opened, (kind, asks, load): &Key) -> Option<Shaped> {
+    /// What the pods on a node leave open whatever their size, and the kinds that are left.
+    fn start(&self, (kind, asks): &(u32, Vec<(u32, u32)>)) -> Option<Start> {
         let ground = self.ground;
         let planned = &ground.kinds[*kind as usize];
         let pool = ground.pool_of(planned);
         let mut sel = Sel::all(ground);
-        let mut pins: BTreeSet<&Name> = BTreeSet::new();
-        for (choice, p) in asks {
+        let mut pins: BTreeSet<Name> = BTreeSet::new();
+        for (choice, bounds) in asks {
             let alternatives = &self.choices.all[*choice as usize].alternatives;
             sel.and(alternatives.iter().find(|a| a.has(planned))?);
-            if let Some(part) = self.parts.get(*p as usize) {
-                part.limits
-                    .iter()
-                    .for_each(|(key, values)| sel.limit(ground, key, values));
-                pins.extend(&part.pins);
-            }
+            let (limits, own_pins) = &self.bounds[*bounds as usize];
+            limits.iter().for_each(|(key, values)| sel.limit(ground, key, values));
+            pins.extend(own_pins.iter().cloned());
         }
+        let mut mine: Vec<u32> = self.by_pool[pool].clone();
+        mine.retain(|k| {
+            let kind = &ground.kinds[*k as usize];
+            sel.has(kind)
+                && self.within_limits(pool, kind, planned)
+                && self.reservation(kind) == self.reservation(planned)
+        });
+        Some(Start { sel, pins, mine })
+    }
+
+    fn make(&self, node: &Opened, (kind, _, load): &Key, start: &Start) -> Option<Shaped> {
+        let ground = self.ground;
+        let pool = ground.pool_of(&ground.kinds[*kind as usize]);
+        let mut sel = start.sel.clone();
         let fits = |k: &Kind| {
             load.iter().zip(ground.room_of(k)).all(|(q, r)| q <= r) && self.ports_free(node, k)
         };
-        let mine: Vec<&Kind> = self.by_pool[pool]
-            .iter()
-            .map(|k| &ground.kinds[*k as usize])
-            .filter(|k| {
-                sel.has(k)
-                    && self.within_limits(pool, k, planned)
-                    && self.reservation(k) == self.reservation(planned)
-            })
-            .collect();
+        let mine: Vec<&Kind> = start.mine.iter().map(|k| &ground.kinds[*k as usize]).collect();
         let best = *mine
             .iter()
             .filter(|k| fits(k))
             .min_by_key(|k| (k.price, &ground.problem.types[k.ty as usize].name, k.domain))?;
-        for key in pins {
+        for key in &start.pins {
             if let Some(value) = ground.value_of(best, key) {
                 sel.limit(ground, key, std::slice::from_ref(value));
             }
