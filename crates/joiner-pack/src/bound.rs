@@ -48,17 +48,32 @@ pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings
         .map(|&p| p as f64)
         .collect();
     // Caps need more rounds, where there is time for them.
+    let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
     let n_rounds = match model.n_classes * model.n_kinds {
         _ if model.shared_caps.is_empty() => 10,
-        0..10_000 => 60,
-        10_000..40_000 => 40,
+        0..40_000 if n_items > 4_000 => 40,
+        0..10_000 => 200,
+        10_000..40_000 => 160,
         40_000..400_000 => 24,
         _ => 14,
     };
     let duals = duals(&model, &plain, n_rounds, true);
     let by_duals = certified(&model, &duals.values, Some(&duals), &mut steps).0;
+    // Close to the price there is no need for the proof by whole fillings.
+    let close = if model.shared_caps.is_empty() {
+        1_005
+    } else {
+        1_030
+    };
+    let enough = u128::from(by_duals) * close >= u128::from(settings.enough) * 1_000;
+    if settings.enough > 0 && enough {
+        return best.max(by_duals);
+    }
     // A hint that is worth less than plain dual prices was a bad one.
     if whole_fillings && best <= by_duals {
+        if !model.shared_caps.is_empty() && n_items <= MANY_FOR_FILLINGS {
+            steps = Steps::new(settings.steps_max.min(FILLINGS_EFFORT / n_items.max(1)));
+        }
         let values = true_values(&model, &mut steps);
         best = by_fillings(&model, values, &mut steps).0;
     }
@@ -78,6 +93,10 @@ fn by_fillings(model: &Model, mut values: Vec<f64>, steps: &mut Steps) -> (u64, 
     let (low, ratio) = certified(model, &values, None, steps);
     (low, intact && ratio <= 1_003_000)
 }
+
+/// Steps times items for the proof by whole fillings where caps make it hard, and up to how many.
+const FILLINGS_EFFORT: u64 = 2_500_000_000_000;
+const MANY_FOR_FILLINGS: u64 = 8_000;
 
 /// The value of all items together.
 fn worth(model: &Model, values: &[f64]) -> f64 {

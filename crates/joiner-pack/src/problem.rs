@@ -91,6 +91,8 @@ pub struct Settings {
     pub columns_rows_max: usize,
     /// A node may cost this many millionths more if that gives it more launch options.
     pub near_tie_ppm: u64,
+    /// A price to bound from below: a bound that is close to it is good enough. Zero for none.
+    pub enough: u64,
 }
 
 impl Default for Settings {
@@ -100,6 +102,7 @@ impl Default for Settings {
             node_fee: 3_000_000,
             columns_rows_max: 400,
             near_tie_ppm: 500,
+            enough: 0,
         }
     }
 }

@@ -91,12 +91,14 @@ pub(crate) fn best_plan(
     };
     let search_steps = most.min(scaled(20_000_000, 400_000));
     let tries = TRIES_MAX.min(scaled(400, 40)) as usize;
-    if !repeats(model, settings) || !model.shared_caps.is_empty() {
+    let capped = !model.shared_caps.is_empty();
+    let columns_pay = repeats(model, settings) && !(capped && n_items > MANY_CAPPED);
+    if !columns_pay || capped {
         let mut share = steps.share(search_steps);
         improve(by_duals, &mut best, tries, &mut share);
         steps.back(share);
     }
-    if !repeats(model, settings) {
+    if !columns_pay {
         return (no_dearer(best), search_duals.values);
     }
     let mut columns = Columns::new(model, plain, &model.count, &vec![false; model.n_bins]);
@@ -143,8 +145,10 @@ pub(crate) fn effort(model: &Model, settings: &Settings) -> u64 {
 /// Steps times items: the more items, the fewer steps in all.
 const EFFORT: u64 = 450_000_000_000;
 /// The same where caps make packing hard, up to so many items.
-const EFFORT_CAPPED: u64 = 1_000_000_000_000;
-const MANY: u64 = 1_500;
+const EFFORT_CAPPED: u64 = 1_400_000_000_000;
+const MANY: u64 = 4_000;
+/// With caps and more items than this, columns cost more time than they save money.
+const MANY_CAPPED: u64 = 4_000;
 /// What is never undercut.
 const EFFORT_MIN: u64 = 40_000_000;
 

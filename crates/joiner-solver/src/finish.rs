@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use joiner_model::{
-    Launch, MinValuesPolicy, Name, NanoDollars, OfferingIx, PodIx, PoolIx, Requirement, Resources,
-    TypeIx, keys,
+    Launch, MinValuesPolicy, Name, NanoDollars, OfferingIx, PodIx, PoolIx, Problem, Requirement,
+    Resources, TypeIx, keys,
 };
 
 use crate::cells::{Limits, Part};
@@ -49,7 +49,7 @@ pub(crate) struct Finisher<'a, 'p> {
     /// Distinct limits and pins of parts, and which each part has.
     bounds: Vec<(Limits, Vec<Name>)>,
     bounds_of_part: Vec<u32>,
-    starts: BTreeMap<(u32, Vec<(u32, u32)>), Option<Start>>,
+    starts: BTreeMap<StartKey, Option<Start>>,
     known: BTreeMap<Key, Option<Shaped>>,
 }
 
@@ -62,7 +62,10 @@ struct Start {
     mine: Vec<u32>,
 }
 
-/// Kind, selections (class choice, number of limits and pins), and load.
+/// Kind and selections (class choice, number of limits and pins).
+type StartKey = (u32, Vec<(u32, u32)>);
+
+/// The same, and load.
 type Key = (u32, Vec<(u32, u32)>, Vec<u64>);
 
 impl<'a, 'p> Finisher<'a, 'p> {
@@ -74,8 +77,10 @@ impl<'a, 'p> Finisher<'a, 'p> {
         opened: &[Opened],
     ) -> Self {
         let mut bounds: Interner<(Limits, Vec<Name>)> = Interner::default();
-        let bounds_of_part =
-            parts.iter().map(|p| bounds.intern((p.limits.clone(), p.pins.clone()))).collect();
+        let bounds_of_part = parts
+            .iter()
+            .map(|p| bounds.intern((p.limits.clone(), p.pins.clone())))
+            .collect();
         let mut by_pool = vec![Vec::new(); ground.problem.pools.len()];
         for (k, kind) in (0u32..).zip(&ground.kinds) {
             by_pool[ground.pool_of(kind)].push(k);
@@ -118,7 +123,9 @@ impl<'a, 'p> Finisher<'a, 'p> {
             let made = self.start(&start);
             self.starts.insert(start.clone(), made);
         }
-        let shaped = self.starts[&start].as_ref().and_then(|s| self.make(node, &key, s));
+        let shaped = self.starts[&start]
+            .as_ref()
+            .and_then(|s| self.make(node, &key, s));
         if !ports {
             self.known.insert(key, shaped.clone());
         }
@@ -133,7 +140,7 @@ impl<'a, 'p> Finisher<'a, 'p> {
     }
 
     /// What the pods on a node leave open whatever their size, and the kinds that are left.
-    fn start(&self, (kind, asks): &(u32, Vec<(u32, u32)>)) -> Option<Start> {
+    fn start(&self, (kind, asks): &StartKey) -> Option<Start> {
         let ground = self.ground;
         let planned = &ground.kinds[*kind as usize];
         let pool = ground.pool_of(planned);
@@ -143,7 +150,9 @@ impl<'a, 'p> Finisher<'a, 'p> {
             let alternatives = &self.choices.all[*choice as usize].alternatives;
             sel.and(alternatives.iter().find(|a| a.has(planned))?);
             let (limits, own_pins) = &self.bounds[*bounds as usize];
-            limits.iter().for_each(|(key, values)| sel.limit(ground, key, values));
+            limits
+                .iter()
+                .for_each(|(key, values)| sel.limit(ground, key, values));
             pins.extend(own_pins.iter().cloned());
         }
         let mut mine: Vec<u32> = self.by_pool[pool].clone();
@@ -163,7 +172,11 @@ impl<'a, 'p> Finisher<'a, 'p> {
         let fits = |k: &Kind| {
             load.iter().zip(ground.room_of(k)).all(|(q, r)| q <= r) && self.ports_free(node, k)
         };
-        let mine: Vec<&Kind> = start.mine.iter().map(|k| &ground.kinds[*k as usize]).collect();
+        let mine: Vec<&Kind> = start
+            .mine
+            .iter()
+            .map(|k| &ground.kinds[*k as usize])
+            .collect();
         let best = *mine
             .iter()
             .filter(|k| fits(k))
@@ -429,27 +442,28 @@ pub(crate) fn distinct_values(
     types: impl Iterator<Item = u32>,
     r: &Requirement,
 ) -> u32 {
-    let mut values: BTreeSet<&str> = BTreeSet::new();
-    for ty in types {
-        let ty = &ground.problem.types[ty as usize];
-        if r.key().as_ref() == keys::INSTANCE_TYPE {
-            values.insert(&ty.name);
-            continue;
-        }
-        values.extend(
-            ty.labels
-                .get(r.key())
-                .into_iter()
-                .flatten()
-                .map(AsRef::as_ref),
-        );
+    let values: BTreeSet<&str> = types
+        .flat_map(|ty| values_of_type(ground.problem, ty, r))
+        .collect();
+    u32::try_from(values.len()).unwrap_or(u32::MAX)
+}
+
+/// The values that a type, or an offering of it that is for sale, has for a requirement's key.
+pub(crate) fn values_of_type<'p>(problem: &'p Problem, ty: u32, r: &Requirement) -> Vec<&'p str> {
+    let ty = &problem.types[ty as usize];
+    let mut values: Vec<&str> = if r.key().as_ref() == keys::INSTANCE_TYPE {
+        vec![&ty.name]
+    } else {
+        let own = ty.labels.get(r.key()).into_iter().flatten();
         let sold = ty.offerings.iter().filter(|o| o.available);
-        values.extend(
-            sold.filter_map(|o| o.labels.get(r.key()))
-                .map(AsRef::as_ref),
-        );
-    }
-    u32::try_from(values.into_iter().filter(|v| r.has(v)).count()).unwrap_or(u32::MAX)
+        own.chain(sold.filter_map(|o| o.labels.get(r.key())))
+            .map(AsRef::as_ref)
+            .collect()
+    };
+    values.retain(|v| r.has(v));
+    values.sort_unstable();
+    values.dedup();
+    values
 }
 
 impl Shaped {

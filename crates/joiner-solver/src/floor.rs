@@ -22,6 +22,7 @@ pub(crate) fn bound(
     choices: &mut Choices,
     placed: &[PodIx],
     values: &Values,
+    price: NanoDollars,
 ) -> NanoDollars {
     let problem = ground.problem;
     let mut groups: BTreeMap<(u32, u16), Vec<PodIx>> = BTreeMap::new();
@@ -60,11 +61,11 @@ pub(crate) fn bound(
         .map(|source| values.of(&classes, &parts[source.first()?.part as usize]))
         .collect();
     let hints = hints.filter(|_| values.within.len() == parts.len());
-    NanoDollars::new(pack::bound(
-        &rows.problem,
-        hints.as_deref(),
-        &maker.settings(),
-    ))
+    let settings = pack::Settings {
+        enough: price.get(),
+        ..maker.settings()
+    };
+    NanoDollars::new(pack::bound(&rows.problem, hints.as_deref(), &settings))
 }
 
 /// What a pod of a shape, kept within limits, is worth at the margin of a packing.

@@ -14,6 +14,7 @@ use joiner_model::{
     tolerates_all,
 };
 
+use crate::company::Company;
 use crate::layout::{
     UNNAMED, asked_keys, dims, levels, mentioned_keys, offered_domains, representatives, variants,
 };
@@ -94,6 +95,8 @@ pub(crate) struct Ground<'p> {
     pub(crate) daemon_ports: Vec<Vec<HostPort>>,
     /// Existing nodes.
     pub(crate) hosts: Vec<Host>,
+    /// What pools ask for by `minValues`.
+    pub(crate) companies: Vec<Option<Company>>,
     /// Existing nodes in the order in which they are filled: finished ones first, then by name.
     pub(crate) host_order: Vec<u32>,
     /// For each existing node its place in that order.
@@ -121,6 +124,11 @@ impl<'p> Ground<'p> {
             rooms: Vec::new(),
             daemon_ports: vec![Vec::new()],
             hosts: Vec::new(),
+            companies: problem
+                .pools
+                .iter()
+                .map(|p| Company::new(problem, p))
+                .collect(),
             host_order: Vec::new(),
             host_place: Vec::new(),
             stands_for,
@@ -325,7 +333,9 @@ impl<'p> Ground<'p> {
                 });
             }
         }
-        crate::company::clip(self, pool, &mut kinds, rooms);
+        if let Some(company) = &self.companies[self.variants[v].pool] {
+            crate::company::clip(self, company, &mut kinds, rooms);
+        }
         self.kinds.extend(kinds);
     }
 

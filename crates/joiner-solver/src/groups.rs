@@ -4,13 +4,12 @@
 //! different values (`minValues`), a kind stays in the set only if enough other types of the set have
 //! at least its room in its domain: then whatever fits the kind leaves enough types to choose from.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fixedbitset::FixedBitSet;
-use joiner_model::{HostPort, MinValuesPolicy, Requirement};
+use joiner_model::{HostPort, MinValuesPolicy};
 
 use crate::cells::Limits;
-use crate::finish::distinct_values;
 use crate::ground::Ground;
 use crate::select::{Choices, Sel};
 
@@ -135,38 +134,46 @@ fn allowed(ground: &Ground<'_>, choices: &Choices, key: &GroupKey) -> FixedBitSe
 /// Drops kinds of a pool that would leave too few values for its `minValues`. When that leaves
 /// nothing and the policy is to do what one can, everything stays.
 fn keep_enough_values(ground: &Ground<'_>, pool: usize, kinds: &mut FixedBitSet) {
-    let asked: Vec<&Requirement> = ground.problem.pools[pool]
-        .requirements
-        .iter()
-        .filter(|r| r.min_values().is_some())
-        .collect();
-    if asked.is_empty() {
+    let Some(company) = &ground.companies[pool] else {
         return;
-    }
-    let mine: Vec<usize> = kinds
+    };
+    let mut by_domain: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for k in kinds
         .ones()
         .filter(|k| ground.pool_of(&ground.kinds[*k]) == pool)
-        .collect();
-    let enough = |k: &usize| {
-        let kind = &ground.kinds[*k];
-        let room = ground.usable_of(kind);
-        let as_large: BTreeSet<u32> = mine
-            .iter()
-            .map(|other| &ground.kinds[*other])
-            .filter(|other| {
-                other.domain == kind.domain
-                    && ground.room_of(other).iter().zip(room).all(|(a, b)| a >= b)
-            })
-            .map(|other| other.ty)
-            .collect();
-        asked.iter().all(|r| {
-            let types = as_large.iter().copied();
-            r.min_values()
-                .is_none_or(|n| distinct_values(ground, types, r) >= n)
-        })
-    };
-    let (kept, dropped): (Vec<usize>, Vec<usize>) = mine.iter().partition(|k| enough(k));
-    if kept.is_empty() && ground.problem.policy.min_values == MinValuesPolicy::BestEffort {
+    {
+        by_domain.entry(ground.kinds[k].domain).or_default().push(k);
+    }
+    let mut dropped = Vec::new();
+    let mut n_kept = 0;
+    for mine in by_domain.values() {
+        if !company.suffices(mine.iter().map(|k| ground.kinds[*k].ty)) {
+            dropped.extend(mine);
+            continue;
+        }
+        for k in mine {
+            let usable = ground.usable_of(&ground.kinds[*k]);
+            let mut tally = company.tally();
+            let enough = mine.iter().any(|other| {
+                let other = &ground.kinds[*other];
+                if ground
+                    .room_of(other)
+                    .iter()
+                    .zip(usable)
+                    .all(|(a, b)| a >= b)
+                {
+                    tally.add(other.ty);
+                }
+                tally.enough()
+            });
+            if enough {
+                n_kept += 1;
+            } else {
+                dropped.push(*k);
+            }
+        }
+    }
+    if n_kept == 0 && ground.problem.policy.min_values == MinValuesPolicy::BestEffort {
         return;
     }
     dropped.into_iter().for_each(|k| kinds.remove(k));

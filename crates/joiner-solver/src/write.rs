@@ -64,7 +64,7 @@ impl Attempt {
         name_launches(problem, &mut launches);
         let price: NanoDollars = launches.iter().map(|l| l.price).sum();
         let unplaced = self.unplaced(ground, choices, pods.rest(), bought(problem, &launches));
-        let bound = floor::bound(ground, choices, &placed, &self.values()).min(price);
+        let bound = floor::bound(ground, choices, &placed, &self.values(), price).min(price);
         Plan {
             launches,
             placements,
