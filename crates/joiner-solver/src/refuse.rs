@@ -281,6 +281,13 @@ fn terms_of(shape: &PodShape) -> Vec<Requirements> {
 fn nothing_left(ground: &Ground<'_>, shape: &PodShape, pool: &Pool) -> Ruling {
     let problem = ground.problem;
     let n_types = pool.types.len();
+    let mut sold = pool
+        .types
+        .iter()
+        .flat_map(|t| &problem.types[t.0 as usize].offerings);
+    if sold.next().is_none() {
+        return Ruling::Closed("its catalog has no offerings".into());
+    }
     let holds = |r: &Requirement, ty: &InstanceType, offering: &Offering| {
         let own = offering
             .labels

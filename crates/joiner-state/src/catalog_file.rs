@@ -45,6 +45,7 @@ struct WireOffering<'a> {
 /// # Errors
 /// What is wrong with the file, and where.
 pub fn parse_instance_types(name: &str, text: &str) -> Result<Vec<InstanceType>, ReadError> {
+    let text = text.trim_start_matches('\u{feff}');
     let wire: Vec<WireType<'_>> =
         serde_json::from_str(text).map_err(|error| explain(name, text, &error))?;
     let mut seen = BTreeSet::new();

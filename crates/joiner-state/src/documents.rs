@@ -361,7 +361,11 @@ impl<'a> Reader<'a> {
                 Ok(())
             }
             (Some(_), None | Some(Value::Null)) => Ok(()),
-            _ => self.offer(&header, document, place, sink),
+            (Some(_), Some(_)) => {
+                let error = ReadError::new("items is not a list").at(place.clone());
+                Err(error.of(document.title()))
+            }
+            (None, _) => self.offer(&header, document, place, sink),
         }
     }
 
