@@ -125,7 +125,6 @@ fn core_125_a_daemon_larger_than_any_type() {
 }
 
 #[test]
-#[ignore = "defect: the refusal ends after \"satisfies\""]
 fn core_125_the_refusal_says_what_is_short() {
     World::standard()
         .add(daemon("agent").cpu("10"))

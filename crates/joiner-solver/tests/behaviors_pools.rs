@@ -256,7 +256,6 @@ fn core_120_a_pool_whose_types_are_sold_out() {
 }
 
 #[test]
-#[ignore = "defect: the refusal ends after \"satisfies\""]
 fn core_120_the_refusal_says_what_leaves_no_type() {
     world(pool("default").zones("nowhere"))
         .add(pod("web"))
