@@ -402,7 +402,7 @@ impl Desk<'_, '_> {
                     )
                 });
             let Some(i) = best else { break };
-            let anchors = self.anchors(item, owned, &cells[i].limits);
+            let anchors = self.anchors(owned, &cells[i].limits);
             for (r, limits) in anchors {
                 self.anchor(r, &limits);
             }
@@ -410,7 +410,6 @@ impl Desk<'_, '_> {
             taken[i] += 1;
             left -= 1;
         }
-        let pins: Vec<Name> = Vec::new();
         for (i, cell) in cells.iter().enumerate() {
             if taken[i] > 0 {
                 let limits = cell.limits.clone();
@@ -420,7 +419,7 @@ impl Desk<'_, '_> {
                     item: item.clone(),
                     count: taken[i],
                     limits,
-                    pins: pins.clone(),
+                    pins: Vec::new(),
                 });
             }
         }

@@ -59,13 +59,7 @@ impl Desk<'_, '_> {
     }
 
     /// Rules of the item that need a pod pinned to this cell first.
-    pub(crate) fn anchors(
-        &self,
-        item: &Item,
-        owned: &[(u32, u32)],
-        limits: &Limits,
-    ) -> Vec<(u32, Limits)> {
-        let _ = item;
+    pub(crate) fn anchors(&self, owned: &[(u32, u32)], limits: &Limits) -> Vec<(u32, Limits)> {
         owned
             .iter()
             .filter(|(r, c)| {
