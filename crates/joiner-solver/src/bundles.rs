@@ -4,11 +4,11 @@
 //! down to what the largest node can hold. Followers of other pods are bundled with one of those
 //! pods, and with another one when the node is full.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fixedbitset::FixedBitSet;
 
-use crate::cells::{Item, need_of};
+use crate::cells::{Hints, Item, need_of};
 use crate::classes::{Classes, Demand};
 use crate::ground::Ground;
 use crate::select::Choices;
@@ -19,10 +19,17 @@ pub(crate) struct Bundles {
     pub(crate) items: Vec<(Item, u32)>,
     /// Class and count of pods left over.
     pub(crate) refused: Vec<(u32, u32)>,
+    /// Classes that join pods that run already.
+    pub(crate) confined: BTreeSet<u32>,
 }
 
 /// Turns classes into items.
-pub(crate) fn bundle(ground: &Ground<'_>, choices: &Choices, classes: &Classes) -> Bundles {
+pub(crate) fn bundle(
+    ground: &Ground<'_>,
+    choices: &Choices,
+    classes: &Classes,
+    hints: &Hints,
+) -> Bundles {
     let mut left: Vec<u32> = classes
         .all
         .iter()
@@ -31,18 +38,34 @@ pub(crate) fn bundle(ground: &Ground<'_>, choices: &Choices, classes: &Classes) 
     let mut out = Bundles {
         items: Vec::new(),
         refused: Vec::new(),
+        confined: BTreeSet::new(),
     };
     let mut groups = groups(classes);
-    for (class, only_hosts) in bound_to_hosts(ground, classes) {
-        for members in groups.values_mut() {
-            members.retain(|c| *c != class);
+    for (c, class) in (0u32..).zip(&classes.all) {
+        if hints.without.contains(&(class.shape, class.level)) {
+            groups.values_mut().for_each(|m| m.retain(|k| *k != c));
+            out.refused.push((c, std::mem::take(&mut left[c as usize])));
         }
-        let count = std::mem::take(&mut left[class as usize]);
+    }
+    for (class, only_hosts) in bound_to_hosts(ground, classes) {
+        let k = &classes.all[class as usize];
+        out.confined.insert(class);
+        let afresh = hints.afresh.get(&(k.shape, k.level)).copied();
+        let afresh = afresh.unwrap_or(0).min(left[class as usize]);
+        if afresh == 0 {
+            for members in groups.values_mut() {
+                members.retain(|c| *c != class);
+            }
+        }
+        let count = left[class as usize] - afresh;
+        left[class as usize] = afresh;
         let item = Item {
             members: vec![(class, 1)],
             only_hosts: Some(only_hosts),
         };
-        out.items.push((item, count));
+        if count > 0 {
+            out.items.push((item, count));
+        }
     }
     let maker = Maker {
         ground,
@@ -148,11 +171,9 @@ struct Maker<'a, 'p> {
 impl Maker<'_, '_> {
     /// Bundles one group of classes.
     fn make(&self, members: &[u32], left: &mut [u32], out: &mut Bundles) {
-        let seeds_itself = members.iter().any(|c| {
-            host_affinity(self.classes, *c).any(|r| self.classes.all[*c as usize].is_counted(r))
-        });
+        let mut may_open = true;
         loop {
-            let anchors = self.anchors(members, left);
+            let anchors = self.anchors(members, left, may_open);
             let Some(anchors) = anchors else { break };
             let mut item = Item {
                 members: Vec::new(),
@@ -172,9 +193,7 @@ impl Maker<'_, '_> {
                 left[a as usize] -= 1;
             }
             out.items.push((item, 1));
-            if seeds_itself {
-                break;
-            }
+            may_open = false;
         }
         for c in members {
             let count = std::mem::take(&mut left[*c as usize]);
@@ -185,21 +204,38 @@ impl Maker<'_, '_> {
     }
 
     /// One pod for each rule that the group cannot satisfy by itself; `None` when there is none.
-    fn anchors(&self, members: &[u32], left: &[u32]) -> Option<Vec<u32>> {
+    /// A group that is drawn to itself may open one node, unless pods it is drawn to run already.
+    fn anchors(&self, members: &[u32], left: &[u32], may_open: bool) -> Option<Vec<u32>> {
         let mut anchors: Vec<u32> = Vec::new();
         for c in members.iter().filter(|c| left[**c as usize] > 0) {
             for r in host_affinity(self.classes, *c) {
                 let counted = |k: &u32| self.classes.all[*k as usize].is_counted(r);
-                if members.iter().any(counted) || anchors.iter().any(counted) {
+                let owns = |k: &u32| self.classes.all[*k as usize].owned.contains(&r);
+                let opens = may_open && self.classes.book.bound[r as usize].on_host.is_empty();
+                let served =
+                    |k: &u32| counted(k) && (opens || !owns(k)) && (opens || left[*k as usize] > 0);
+                if members.iter().any(served) || anchors.iter().any(counted) {
                     continue;
                 }
                 let target = (0u32..)
                     .take(self.classes.all.len())
-                    .find(|k| counted(k) && left[*k as usize] > 0)?;
+                    .filter(|k| counted(k) && !owns(k) && left[*k as usize] > 0)
+                    .min_by_key(|k| self.wants(*k))?;
                 anchors.push(target);
             }
         }
         Some(anchors)
+    }
+
+    /// How hard it is to please a pod that others are to join: whom it has to join itself, and how
+    /// many rules it is under.
+    fn wants(&self, c: u32) -> (usize, usize) {
+        let class = &self.classes.all[c as usize];
+        let follows = class.owned.iter().filter(|r| {
+            let demand = &self.classes.book.rules[**r as usize].demand;
+            *demand == Demand::Affinity && !class.is_counted(**r)
+        });
+        (follows.count(), class.owned.len())
     }
 
     /// Adds as many pods of the group as one node can hold, small ones first when not all fit.
@@ -268,6 +304,7 @@ impl Maker<'_, '_> {
             let counted = item.members.iter().filter(|(k, _)| class(*k).is_counted(r));
             counted.map(|(_, n)| *n).sum()
         };
+        let before = |r: u32| n_before(self.classes, item, r);
         let rules_fine = item.members.iter().all(|(c, _)| {
             class(*c).owned.iter().all(|r| {
                 let own = u32::from(class(*c).is_counted(*r));
@@ -275,7 +312,7 @@ impl Maker<'_, '_> {
                     Demand::Anti { .. } => in_item(*r) <= own,
                     Demand::Spread { max_skew, .. } => {
                         let one_domain = self.classes.book.domains[*r as usize].len() == 1;
-                        own == 0 || one_domain || in_item(*r) <= max_skew
+                        own == 0 || one_domain || before(*r) <= max_skew
                     }
                     Demand::Affinity => true,
                 }
@@ -306,4 +343,15 @@ fn add(item: &mut Item, class: u32, count: u32) {
         Some((_, n)) => *n += count,
         None => item.members.push((class, count)),
     }
+}
+
+/// How many pods of an item a spread counts by the time the last of those under it is placed: who
+/// follows others onto the node and is not under the spread comes after.
+pub(crate) fn n_before(classes: &Classes, item: &Item, r: u32) -> u32 {
+    let members = item.members.iter().filter(|(c, _)| {
+        let class = &classes.all[*c as usize];
+        let comes_after = !class.owned.contains(&r) && host_affinity(classes, *c).next().is_some();
+        class.is_counted(r) && !comes_after
+    });
+    members.map(|(_, n)| *n).sum()
 }

@@ -5,12 +5,13 @@
 //! rule allows, the cheapest is taken. What comes out is legal by construction as far as rules
 //! between domains go; rules between nodes are left to the packer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fixedbitset::FixedBitSet;
 use joiner_model::Name;
 
 use crate::classes::{Class, Classes, Demand, Rule};
+use crate::counts::Sight;
 use crate::ground::Ground;
 use crate::select::{Choices, Sel};
 
@@ -52,8 +53,16 @@ pub(crate) struct Admission {
 pub(crate) struct Hints {
     /// Most pods per cell.
     pub(crate) caps: CellCaps,
-    /// A domain to prefer for groups that are drawn together.
-    pub(crate) home: Option<Name>,
+    /// Domains that classes, by shape and level, fill before any other.
+    pub(crate) leans: BTreeMap<(u32, u16), (Name, Name)>,
+    /// Classes that are admitted before all others of their priority, the last one first.
+    pub(crate) early: Vec<(u32, u16)>,
+    /// Classes that come after those under spreads that count them.
+    pub(crate) last: BTreeSet<(u32, u16)>,
+    /// Classes that are left out.
+    pub(crate) without: BTreeSet<(u32, u16)>,
+    /// How many pods of a class are not to join pods that run already, but such as are to come.
+    pub(crate) afresh: BTreeMap<(u32, u16), u32>,
 }
 
 /// Most pods of a class per cell, learned from failed attempts.
@@ -63,6 +72,8 @@ pub(crate) type CellCaps = BTreeMap<(u32, u16, Limits), u32>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) counts: BTreeMap<Name, u32>,
+    /// Pods that count if they end up on nodes that the spread looks at.
+    pub(crate) perhaps: BTreeMap<Name, u32>,
     pub(crate) owners: BTreeMap<Name, u32>,
     pub(crate) seed: Option<Name>,
     pub(crate) bound: bool,
@@ -70,6 +81,11 @@ pub(crate) struct Tally {
 
 /// Most cells that are looked at for one class.
 const CELLS_MAX: usize = 4096;
+
+/// How far back parts are looked for that more can be added to.
+const PARTS_RECENT: usize = 32;
+/// With more items than this a class is admitted at one go, whoever waits.
+const STEPWISE_MAX: u32 = 2_000;
 
 /// Admits all items to domains.
 pub(crate) fn admit(
@@ -85,6 +101,7 @@ pub(crate) fn admit(
         .iter()
         .map(|b| Tally {
             counts: b.counts.clone(),
+            perhaps: BTreeMap::new(),
             owners: b.owners.clone(),
             seed: None,
             bound: !b.counts.is_empty(),
@@ -95,7 +112,10 @@ pub(crate) fn admit(
         choices,
         classes,
         hints,
+        first_pass: true,
         tallies,
+        settled: BTreeMap::new(),
+        known_sights: BTreeMap::new(),
         prices: BTreeMap::new(),
         admitted: BTreeMap::new(),
         known_values: BTreeMap::new(),
@@ -106,18 +126,20 @@ pub(crate) fn admit(
     queue.sort_by_cached_key(|(item, _)| desk.rank(item));
     // Followers wait until what they follow has been admitted; each pass admits or gives up.
     loop {
-        let before: u64 = queue.iter().map(|(_, n)| u64::from(*n)).sum();
-        let waiting = std::mem::take(&mut queue);
-        for (item, count) in waiting {
-            let left = desk.admit(&item, count);
-            if left > 0 {
-                queue.push((item, left));
+        let n_parts: u32 = desk.parts.iter().map(|p| p.count).sum();
+        let mut left: Vec<(Item, u32)> = Vec::new();
+        for (item, count) in std::mem::take(&mut queue) {
+            let count = desk.admit_beside(&mut left, &item, count);
+            if count > 0 {
+                left.push((item, count));
             }
         }
-        let after: u64 = queue.iter().map(|(_, n)| u64::from(*n)).sum();
-        if after == 0 || after == before {
+        queue = left;
+        let n_after: u32 = desk.parts.iter().map(|p| p.count).sum();
+        if queue.is_empty() || (n_parts == n_after && !desk.first_pass) {
             break;
         }
+        desk.first_pass = false;
     }
     for (item, count) in queue {
         desk.refused
@@ -135,7 +157,12 @@ pub(crate) struct Desk<'a, 'p> {
     pub(crate) choices: &'a Choices,
     pub(crate) classes: &'a Classes,
     pub(crate) hints: &'a Hints,
+    /// Items that lean to a domain take no other yet.
+    first_pass: bool,
     pub(crate) tallies: Vec<Tally>,
+    /// Items that have settled in a domain.
+    pub(crate) settled: BTreeMap<(Name, Name), u64>,
+    pub(crate) known_sights: BTreeMap<(Vec<u32>, Limits, u32), Sight>,
     pub(crate) prices: BTreeMap<(Vec<u32>, Vec<u64>, Limits), Option<u64>>,
     /// How many of an item were admitted to a cell.
     admitted: BTreeMap<(Vec<(u32, u32)>, Limits), u32>,
@@ -165,49 +192,32 @@ impl Desk<'_, '_> {
         all
     }
 
-    /// The order of admission: by priority, then those without a choice, then the pickiest,
-    /// followers last.
-    fn rank(&mut self, item: &Item) -> (std::cmp::Reverse<i32>, bool, u8, usize) {
-        let owned = self.owned(item);
-        let follows = owned.iter().any(|(r, c)| {
-            self.rule(*r).demand == Demand::Affinity && !self.class(*c).is_counted(*r)
-        });
-        let has =
-            |test: fn(&Demand) -> bool| owned.iter().any(|(r, _)| test(&self.rule(*r).demand));
-        let rank = if follows {
-            4
-        } else if has(|d| matches!(d, Demand::Anti { .. })) {
-            0
-        } else if has(|d| matches!(d, Demand::Spread { .. })) {
-            1
-        } else if has(|d| matches!(d, Demand::Affinity)) {
-            2
-        } else {
-            3
+    /// Admits up to `count` items and returns how many are left. While others that came first wait
+    /// under the same spread, items are admitted one at a time and the others ask again after each.
+    fn admit_beside(&mut self, waiting: &mut Vec<(Item, u32)>, item: &Item, count: u32) -> u32 {
+        let spreads = |desk: &Self, item: &Item| -> Vec<u32> {
+            let owned = desk.owned(item).into_iter().map(|(r, _)| r);
+            let is_spread = |r: &u32| matches!(desk.rule(*r).demand, Demand::Spread { .. });
+            owned.filter(is_spread).collect()
         };
-        let priority = item
-            .members
-            .iter()
-            .map(|(c, _)| self.class(*c).priority)
-            .max();
-        let counted = item
-            .members
-            .iter()
-            .flat_map(|(c, _)| self.class(*c).counted.clone());
-        let apart: Vec<Name> = counted
-            .chain(owned.iter().map(|(r, _)| *r))
-            .map(|r| self.rule(r))
-            .filter(|rule| matches!(rule.demand, Demand::Anti { .. }) && !rule.is_host())
-            .map(|rule| rule.key.clone())
-            .collect();
-        let n_choices = apart.iter().map(|key| self.values(item, key).len()).min();
-        let n_choices = n_choices.unwrap_or(usize::MAX);
-        (
-            std::cmp::Reverse(priority.unwrap_or(0)),
-            n_choices > 1,
-            rank,
-            n_choices,
-        )
+        let own = spreads(self, item);
+        let beside =
+            |desk: &Self, other: &Item| spreads(desk, other).iter().any(|r| own.contains(r));
+        if count > STEPWISE_MAX || !waiting.iter().any(|(other, _)| beside(self, other)) {
+            return self.admit(item, count);
+        }
+        for n in 0..count {
+            if self.admit(item, 1) > 0 {
+                return count - n;
+            }
+            for (other, left) in waiting.iter_mut() {
+                if beside(self, other) {
+                    *left = self.admit(other, *left);
+                }
+            }
+            waiting.retain(|(_, left)| *left > 0);
+        }
+        0
     }
 
     /// Admits up to `count` items and returns how many are left.
@@ -216,12 +226,13 @@ impl Desk<'_, '_> {
         let Some(kept_off) = self.kept_off(item) else {
             return count;
         };
-        let exposed = self.exposed(item);
+        let before = self.before(item);
+        let exposed = self.exposed(item, &before);
         if owned.is_empty() && exposed.is_empty() {
             self.push(item, count, kept_off, Vec::new());
             return 0;
         }
-        let loose = if exposed.is_empty() {
+        let loose = if exposed.is_empty() && self.lean(item).is_none() {
             self.loose(item, &owned, &kept_off)
         } else {
             None
@@ -230,33 +241,14 @@ impl Desk<'_, '_> {
             self.push(item, count, limits, pins);
             return 0;
         }
-        self.admit_to_cells(item, count, (&owned, &exposed), &kept_off)
-    }
-
-    /// Keys over which pods that are still to come want to keep away from this item: it settles on
-    /// one value, so that there is something left for them.
-    fn exposed(&self, item: &Item) -> Vec<Name> {
-        let counted = item
-            .members
-            .iter()
-            .flat_map(|(c, _)| &self.class(*c).counted);
-        let mut keys: Vec<Name> = counted
-            .filter(|r| {
-                let rule = self.rule(**r);
-                matches!(rule.demand, Demand::Anti { .. })
-                    && !rule.is_host()
-                    && self.tallies[**r as usize].owners.is_empty()
-                    && item
-                        .members
-                        .iter()
-                        .all(|(c, _)| !self.class(*c).owned.contains(r))
-                    && self.classes.all.iter().any(|k| k.owned.contains(r))
-            })
-            .map(|r| self.rule(*r).key.clone())
-            .collect();
-        keys.sort();
-        keys.dedup();
-        keys
+        let mut evened = owned.clone();
+        evened.extend(before.iter().map(|r| (*r, 0)));
+        let asks = CellAsks {
+            owned: &owned,
+            evened: &evened,
+            exposed: &exposed,
+        };
+        self.admit_to_cells(item, count, &asks, &kept_off)
     }
 
     /// Values that other pods' anti-affinity leaves to an item that is not under the rule itself.
@@ -358,7 +350,8 @@ impl Desk<'_, '_> {
             let book = &self.classes.book;
             let bound = &book.bound[*r as usize].counts;
             // Pods that count for themselves are free only while all of them fit one domain.
-            let crowded = book.n_mine[*r as usize] > u64::from(max_skew) || !bound.is_empty();
+            let crowded = book.n_mine[*r as usize] > u64::from(max_skew)
+                || !self.tallies[*r as usize].counts.is_empty();
             if self.class(*c).is_counted(*r) && crowded {
                 return None;
             }
@@ -378,11 +371,24 @@ impl Desk<'_, '_> {
         &mut self,
         item: &Item,
         count: u32,
-        (owned, exposed): (&[(u32, u32)], &[Name]),
+        asks: &CellAsks<'_>,
         kept_off: &Limits,
     ) -> u32 {
+        let CellAsks {
+            owned,
+            evened,
+            exposed,
+        } = *asks;
         self.seed(item, owned);
-        let cells = self.cells(item, (owned, exposed), kept_off);
+        let mut cells = self.cells(item, (owned, exposed), kept_off);
+        let lean = self.lean(item).cloned();
+        let elsewhere = |cell: &Cell| {
+            let lean = lean.as_ref();
+            lean.is_some_and(|(key, v)| only(&cell.limits, key).is_some_and(|own| own != v))
+        };
+        if self.first_pass && owned.len() == evened.len() {
+            cells.retain(|cell| !elsewhere(cell));
+        }
         let mut taken: Vec<u32> = vec![0; cells.len()];
         let mut left = count;
         while left > 0 {
@@ -392,12 +398,15 @@ impl Desk<'_, '_> {
                 })
                 .min_by_key(|i| {
                     (
+                        elsewhere(&cells[*i]),
                         if taken[*i] < cells[*i].free {
                             0
                         } else {
                             cells[*i].price
                         },
-                        self.crowd(owned, &cells[*i].limits),
+                        self.crowd(evened, &cells[*i].limits),
+                        self.spoils(item, &cells[*i].limits),
+                        std::cmp::Reverse(self.company(&cells[*i].limits)),
                         *i,
                     )
                 });
@@ -415,26 +424,10 @@ impl Desk<'_, '_> {
                 let limits = cell.limits.clone();
                 let key = (item.members.clone(), limits.clone());
                 *self.admitted.entry(key).or_default() += taken[i];
-                self.parts.push(Part {
-                    item: item.clone(),
-                    count: taken[i],
-                    limits,
-                    pins: Vec::new(),
-                });
+                self.add_part(item, taken[i], limits, Vec::new());
             }
         }
         left
-    }
-
-    /// How full the domains of a cell are already; emptier ones come first among equals.
-    fn crowd(&self, owned: &[(u32, u32)], limits: &Limits) -> u32 {
-        owned
-            .iter()
-            .filter_map(|(r, _)| {
-                let value = only(limits, &self.rule(*r).key)?;
-                self.tallies[*r as usize].counts.get(value).copied()
-            })
-            .sum()
     }
 
     /// Every combination of values for the keys of the owned rules.
@@ -499,13 +492,33 @@ impl Desk<'_, '_> {
     /// Records items that need no decision about their domain.
     fn push(&mut self, item: &Item, count: u32, limits: Limits, pins: Vec<Name>) {
         self.tally(item, count, &limits);
-        self.parts.push(Part {
-            item: item.clone(),
-            count,
-            limits,
-            pins,
-        });
+        self.add_part(item, count, limits, pins);
     }
+
+    /// Adds to the part of the same fate, if it is one of the last few.
+    fn add_part(&mut self, item: &Item, count: u32, limits: Limits, pins: Vec<Name>) {
+        let recent = self.parts.iter_mut().rev().take(PARTS_RECENT);
+        let mut same = recent.filter(|p| p.limits == limits && p.pins == pins && p.item == *item);
+        match same.next() {
+            Some(part) => part.count += count,
+            None => self.parts.push(Part {
+                item: item.clone(),
+                count,
+                limits,
+                pins,
+            }),
+        }
+    }
+}
+
+/// What decides between the cells of an item.
+struct CellAsks<'a> {
+    /// Rules over domains that it owns, with the owner.
+    owned: &'a [(u32, u32)],
+    /// Those, and spreads that count it as coming before.
+    evened: &'a [(u32, u32)],
+    /// Keys that it settles for the sake of others.
+    exposed: &'a [Name],
 }
 
 /// One value for each key of a class's rules.

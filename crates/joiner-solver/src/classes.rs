@@ -33,6 +33,9 @@ pub(crate) struct Class {
     pub(crate) counted: Vec<u32>,
     /// Scheduling priority.
     pub(crate) priority: i32,
+    /// Its pods come after those under spreads that count it, also where it is under a spread over
+    /// nodes that counts those.
+    pub(crate) comes_last: bool,
 }
 
 impl Class {
@@ -281,6 +284,7 @@ impl Classes {
                     owned: book.owned(ground, choices, shape, &wish),
                     counted: Vec::new(),
                     priority: shape.priority,
+                    comes_last: false,
                 }
             })
             .collect();

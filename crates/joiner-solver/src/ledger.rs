@@ -61,7 +61,9 @@ impl Ledger {
         ledger
             .shut_out
             .extend(todo.iter().map(|t| (t.part, t.count)));
-        ledger.improve(ground, maker, &closed)
+        let mut ledger = ledger.improve(ground, maker, &closed);
+        ledger.prefer_finished(maker);
+        ledger
     }
 
     /// What the nodes to buy cost.

@@ -87,6 +87,12 @@ impl Marks {
         }
     }
 
+    /// All caps of a class, slack ones too.
+    pub(crate) fn caps_of(&self, c: u32) -> impl Iterator<Item = u32> {
+        let slack = self.class_slack[c as usize].iter();
+        self.class_caps[c as usize].iter().chain(slack).copied()
+    }
+
     fn new_cap(&mut self, most: u32) -> u32 {
         self.caps.push(most);
         u32::try_from(self.caps.len() - 1).unwrap_or(u32::MAX)
@@ -111,8 +117,10 @@ impl Marks {
             match rule.demand {
                 Demand::Affinity => {}
                 Demand::Spread { max_skew, .. } => {
-                    let mine = owners[r].iter().filter(|c| counted[r].contains(c));
                     let cap = self.new_cap(max_skew);
+                    let mine = counted[r]
+                        .iter()
+                        .filter(|c| owners[r].contains(c) || precedes(classes, **c, &owners[r]));
                     mine.for_each(|c| self.class_caps[*c as usize].push(cap));
                     for (host, n) in &bound.on_host {
                         self.host_caps[*host as usize].push((cap, *n));
@@ -199,4 +207,28 @@ impl Marks {
             }
         }
     }
+}
+
+/// Pods that a spread merely counts come after those under it. Not so where an owner has to join
+/// them, or comes last for a spread of theirs, or theirs is over nodes too: then they count against
+/// the cap as well.
+fn precedes(classes: &Classes, c: u32, owners: &[u32]) -> bool {
+    let class = &classes.all[c as usize];
+    let demand = |r: &u32| &classes.book.rules[*r as usize].demand;
+    owners.iter().any(|o| {
+        let owner = &classes.all[*o as usize];
+        let mut joined = owner
+            .owned
+            .iter()
+            .filter(|r| *demand(r) == Demand::Affinity);
+        let mut spreads = class
+            .owned
+            .iter()
+            .filter(|r| matches!(demand(r), Demand::Spread { .. }));
+        joined.any(|r| class.is_counted(*r))
+            || spreads.any(|r| {
+                let of_theirs = owner.is_counted(*r) && !owner.owned.contains(r);
+                of_theirs && (owner.comes_last || classes.book.rules[*r as usize].is_host())
+            })
+    })
 }

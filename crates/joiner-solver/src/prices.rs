@@ -42,25 +42,27 @@ impl Desk<'_, '_> {
             return None;
         }
         let need = need_of(self.classes, item);
-        let sels: Vec<Vec<Sel>> = item
-            .members
-            .iter()
-            .map(|(c, _)| {
-                let mut sels = self.choice(*c).alternatives.clone();
-                for sel in &mut sels {
-                    limits
-                        .iter()
-                        .for_each(|(key, values)| sel.limit(self.ground, key, values));
-                }
-                sels
-            })
-            .collect();
+        let sels = self.sels(item, limits);
         self.ground
             .kinds
             .iter()
             .filter(|k| sels.iter().all(|s| s.iter().any(|sel| sel.has(k))))
             .filter_map(|k| share(k.price, &need, self.ground.room_of(k)))
             .min()
+    }
+
+    /// By member, what its node selection leaves within limits.
+    pub(crate) fn sels(&self, item: &Item, limits: &Limits) -> Vec<Vec<Sel>> {
+        let of_class = |(c, _): &(u32, u32)| {
+            let mut sels = self.choice(*c).alternatives.clone();
+            for sel in &mut sels {
+                limits
+                    .iter()
+                    .for_each(|(key, values)| sel.limit(self.ground, key, values));
+            }
+            sels
+        };
+        item.members.iter().map(of_class).collect()
     }
 
     /// How many items fit on existing nodes within the limits.

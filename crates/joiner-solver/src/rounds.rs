@@ -5,15 +5,16 @@
 //! pools: first those that can only be in limited pools, then all others, then those that the limits
 //! shut out of their heaviest pool.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use joiner_model::{Name, Plan, PodIx, Pool, Problem};
+use joiner_model::{Plan, PodIx, Pool, Problem};
 
 use crate::bundles::bundle;
 use crate::cells::{CellCaps, Hints, Part, admit};
-use crate::classes::{Classes, Demand};
+use crate::classes::Classes;
 use crate::finish::Finisher;
 use crate::ground::Ground;
+use crate::homes::{Trial, Tries};
 use crate::ledger::Ledger;
 use crate::rows::RowMaker;
 use crate::select::{Asks, Choices};
@@ -30,27 +31,30 @@ const ATTEMPTS_MAX: usize = 24;
 pub fn solve(problem: &Problem) -> Plan {
     let ground = Ground::new(problem);
     let mut choices = Choices::default();
-    let mut groups = first_groups(&ground, &mut choices);
-    let mut hints = Hints::default();
-    let mut attempt = Attempt::make(&ground, &mut choices, &groups, &hints);
+    let groups = first_groups(&ground, &mut choices);
+    let mut trial = Trial {
+        ground: &ground,
+        choices: &mut choices,
+        groups,
+        hints: Hints::default(),
+    };
+    let mut attempt = trial.attempt();
+    let mut tries = Tries::new(&ground, &attempt.classes);
     for _ in 1..ATTEMPTS_MAX {
-        if !attempt.give_up_something(problem, &mut groups, &mut hints.caps) {
+        if attempt.n_out() == 0 {
             break;
         }
-        attempt = Attempt::make(&ground, &mut choices, &groups, &hints);
-    }
-    for value in attempt.other_homes(&ground) {
-        hints.home = Some(value);
-        let other = Attempt::make(&ground, &mut choices, &groups, &hints);
-        if other.score(&ground) < attempt.score(&ground) {
-            attempt = other;
+        if !attempt.learn(&mut trial.hints) {
+            attempt = trial.seat_more(attempt, &mut tries);
+            if attempt.n_out() == 0 || !attempt.give_up_something(problem, &mut trial.groups) {
+                break;
+            }
         }
+        attempt = trial.attempt();
     }
+    let attempt = trial.save(attempt, &mut tries);
     attempt.plan(&ground, &mut choices)
 }
-
-/// With more pods than this only one home is tried for groups that are drawn together.
-const HOMES_PODS_MAX: usize = 150;
 
 /// Pods to place by shape and level; wishes that no node at all can meet are given up at once.
 fn first_groups(ground: &Ground<'_>, choices: &mut Choices) -> BTreeMap<(u32, u16), Vec<PodIx>> {
@@ -108,17 +112,22 @@ pub(crate) struct Attempt {
     pub(crate) ledger: Ledger,
     /// Pods that no domain can take.
     refused: Vec<(u32, u32)>,
+    /// Classes of which pods join such as run already.
+    confined: BTreeSet<u32>,
 }
 
 impl Attempt {
-    fn make(
+    pub(crate) fn make(
         ground: &Ground<'_>,
         choices: &mut Choices,
         groups: &BTreeMap<(u32, u16), Vec<PodIx>>,
         hints: &Hints,
     ) -> Self {
-        let classes = Classes::new(ground, choices, groups);
-        let bundles = bundle(ground, choices, &classes);
+        let mut classes = Classes::new(ground, choices, groups);
+        for class in &mut classes.all {
+            class.comes_last = hints.last.contains(&(class.shape, class.level));
+        }
+        let bundles = bundle(ground, choices, &classes, hints);
         let admission = admit(ground, choices, &classes, bundles.items, hints);
         let parts: Vec<Part> = admission
             .parts
@@ -140,42 +149,46 @@ impl Attempt {
             parts,
             ledger,
             refused,
+            confined: bundles.confined,
         }
     }
 
-    /// Fewer pods left over, then cheaper.
-    fn score(&self, ground: &Ground<'_>) -> (u64, u64) {
+    /// How many pods are left over.
+    pub(crate) fn n_out(&self) -> u64 {
         let mut n_out: u64 = self.refused.iter().map(|(_, n)| u64::from(*n)).sum();
         for (p, n) in &self.ledger.shut_out {
             let members = self.parts[*p as usize].item.members.iter();
             n_out += u64::from(*n) * members.map(|(_, m)| u64::from(*m)).sum::<u64>();
         }
-        (n_out, self.ledger.price(ground))
+        n_out
     }
 
-    /// Domains in which groups that are drawn together could be tried, in a problem that is small
-    /// enough to try them all.
-    fn other_homes(&self, ground: &Ground<'_>) -> Vec<Name> {
-        let n_pods: usize = self.classes.all.iter().map(|c| c.pods.len()).sum();
-        let drawn: Vec<&Name> = self
-            .classes
-            .book
-            .rules
-            .iter()
-            .filter(|rule| rule.demand == Demand::Affinity && !rule.is_host())
-            .map(|rule| &rule.key)
-            .collect();
-        if n_pods > HOMES_PODS_MAX || drawn.is_empty() {
-            return Vec::new();
+    /// Pods left over, by class.
+    pub(crate) fn out(&self) -> BTreeMap<u32, u32> {
+        let mut out: BTreeMap<u32, u32> = BTreeMap::new();
+        for (c, n) in &self.refused {
+            *out.entry(*c).or_default() += n;
         }
-        let mut homes: Vec<Name> = drawn
-            .iter()
-            .flat_map(|key| ground.values(key, |_| true))
-            .collect();
-        homes.sort();
-        homes.dedup();
-        homes.truncate(8);
-        homes
+        for (p, n) in &self.ledger.shut_out {
+            for (c, m) in &self.parts[*p as usize].item.members {
+                *out.entry(*c).or_default() += n * m;
+            }
+        }
+        out
+    }
+
+    /// Learns from pods that found no room. True when there is news.
+    pub(crate) fn learn(&self, hints: &mut Hints) -> bool {
+        let mut news = self.learn_caps(&mut hints.caps);
+        for (c, n) in self.out() {
+            let class = &self.classes.all[c as usize];
+            let name = (class.shape, class.level);
+            if self.confined.contains(&c) && !hints.afresh.contains_key(&name) {
+                hints.afresh.insert(name, n);
+                news = true;
+            }
+        }
+        news
     }
 
     /// Learns how many items fit the domains in which some found no room: others of the rule must
@@ -205,27 +218,14 @@ impl Attempt {
         news
     }
 
-    /// Lowers the wishes of pods that stayed out, or learns how many a cell can take. False when
-    /// there is nothing left to try.
+    /// Lowers the wishes of pods that stayed out. False when there is nothing left to give up.
     fn give_up_something(
         &self,
         problem: &Problem,
         groups: &mut BTreeMap<(u32, u16), Vec<PodIx>>,
-        caps: &mut CellCaps,
     ) -> bool {
         let mut changed = false;
-        let mut out: BTreeMap<u32, u32> = BTreeMap::new();
-        for (c, n) in &self.refused {
-            *out.entry(*c).or_default() += n;
-        }
-        for (p, n) in &self.ledger.shut_out {
-            let part = &self.parts[*p as usize];
-            for (c, m) in &part.item.members {
-                *out.entry(*c).or_default() += n * m;
-            }
-        }
-        changed |= self.learn_caps(caps);
-        for (c, n) in out {
+        for (c, n) in self.out() {
             let class = &self.classes.all[c as usize];
             if class.level >= wish::levels(problem, &problem.shapes[class.shape as usize]) {
                 continue;

@@ -215,7 +215,7 @@ impl<'a, 'p> RowMaker<'a, 'p> {
     }
 
     /// Existing nodes that an item may use whatever its size.
-    fn hosts_of(&self, part: &Part) -> Vec<u32> {
+    pub(crate) fn hosts_of(&self, part: &Part) -> Vec<u32> {
         let problem = self.ground.problem;
         (0u32..)
             .take(problem.nodes.len())
@@ -476,7 +476,7 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         }
     }
 
-    fn pack_bin(&self, b: usize, opened: &[Opened]) -> pack::Bin {
+    pub(crate) fn pack_bin(&self, b: usize, opened: &[Opened]) -> pack::Bin {
         let host = self.ground.host_order.get(b).map(|n| *n as usize);
         let (mut bin, parts): (pack::Bin, Vec<(u32, u32)>) = match host {
             Some(n) => {
@@ -506,23 +506,50 @@ impl<'a, 'p> RowMaker<'a, 'p> {
                 (bin, node.parts.clone())
             }
         };
-        let mut caps_used: BTreeMap<u32, u32> = bin.caps_used.iter().copied().collect();
         for (p, n) in parts {
-            let part = &self.parts[p as usize];
-            for (have, q) in bin.room.iter_mut().zip(self.need(part)) {
-                *have = have.saturating_sub(q.saturating_mul(u64::from(n)));
+            self.load(&mut bin, p, n);
+        }
+        bin
+    }
+
+    /// What is left of a bin when items have been put into it.
+    pub(crate) fn load(&self, bin: &mut pack::Bin, p: u32, n: u32) {
+        let part = &self.parts[p as usize];
+        for (have, q) in bin.room.iter_mut().zip(self.need(part)) {
+            *have = have.saturating_sub(q.saturating_mul(u64::from(n)));
+        }
+        let mut caps_used: BTreeMap<u32, u32> = bin.caps_used.iter().copied().collect();
+        for (c, m) in &part.item.members {
+            for cap in self.marks.caps_of(*c) {
+                *caps_used.entry(cap).or_default() += n * m;
             }
-            for (c, m) in &part.item.members {
-                let slack = self.marks.class_slack[*c as usize].iter();
-                for cap in self.marks.class_caps[*c as usize].iter().chain(slack) {
-                    *caps_used.entry(*cap).or_default() += n * m;
-                }
-                bin.emits.extend(&self.marks.class_emits[*c as usize]);
-                bin.repels.extend(&self.marks.class_repels[*c as usize]);
-            }
+            bin.emits.extend(&self.marks.class_emits[*c as usize]);
+            bin.repels.extend(&self.marks.class_repels[*c as usize]);
         }
         bin.caps_used = caps_used.into_iter().collect();
-        bin
+    }
+
+    /// True when a bin has room for one more item and no rule between nodes objects.
+    pub(crate) fn admits(&self, bin: &pack::Bin, p: u32) -> bool {
+        let part = &self.parts[p as usize];
+        let fits = self.need(part).iter().zip(&bin.room).all(|(q, r)| q <= r);
+        let used = |cap: u32| {
+            let used = bin.caps_used.iter().find(|(c, _)| *c == cap);
+            used.map_or(0, |(_, n)| *n)
+        };
+        let members = &part.item.members;
+        fits && members.iter().all(|(c, m)| {
+            let (emits, repels) = (
+                &self.marks.class_emits[*c as usize],
+                &self.marks.class_repels[*c as usize],
+            );
+            let caps = &self.marks.caps;
+            self.marks
+                .caps_of(*c)
+                .all(|cap| used(cap) + m <= caps[cap as usize])
+                && !emits.iter().any(|t| bin.repels.contains(t))
+                && !repels.iter().any(|t| bin.emits.contains(t))
+        })
     }
 }
 

@@ -48,7 +48,8 @@ impl Desk<'_, '_> {
                     n_placed += n;
                     price += u128::from(share) * u128::from(n);
                 }
-                let elsewhere = self.hints.home.as_ref().is_some_and(|home| *home != value);
+                let lean = self.lean(item).filter(|(k, _)| *k == key);
+                let elsewhere = lean.is_some_and(|(_, v)| *v != value);
                 let this = (std::cmp::Reverse(n_placed), elsewhere, price, value);
                 if best.as_ref().is_none_or(|b| this < *b) {
                     best = Some(this);
@@ -86,11 +87,9 @@ impl Desk<'_, '_> {
         self.parts.iter().position(|part| {
             part.count > 0
                 && only(&part.limits, key).is_none()
-                && part
-                    .item
-                    .members
-                    .iter()
-                    .any(|(c, _)| self.class(*c).is_counted(r))
+                && part.item.members.iter().any(|(c, _)| {
+                    self.class(*c).is_counted(r) && !self.class(*c).owned.contains(&r)
+                })
                 && part
                     .limits
                     .iter()

@@ -265,7 +265,6 @@ fn core_141_a_node_does_not_have_what_it_does_not_say() {
 }
 
 #[test]
-#[ignore = "defect: nodes are filled in the order of the input"]
 fn core_142_finished_nodes_are_filled_first() {
     let world = |cpu: &str| {
         World::standard()

@@ -38,7 +38,6 @@ fn the_only_pod_with_anti_affinity_uses_a_node_that_is_there() {
 }
 
 #[test]
-#[ignore = "defect: anti-affinity that matches nobody costs a node"]
 fn anti_affinity_to_nobody_costs_no_second_node() {
     let apart = app("apart").anti_affinity_to(ZONE, "nobody");
     let outcome = world().add(app("pinned").zone("b")).add(apart).solve();
@@ -95,7 +94,6 @@ fn followers_of_a_pinned_pod_under_a_spread() {
 }
 
 #[test]
-#[ignore = "defect: a target with anti-affinity does not see where its follower must be"]
 fn followers_of_a_pod_with_anti_affinity() {
     let follower = app("follower").zone("b").affinity_to(ZONE, "target");
     let target = app("target").anti_affinity_to(ZONE, "target");
@@ -108,7 +106,6 @@ fn followers_of_a_pod_with_anti_affinity() {
 }
 
 #[test]
-#[ignore = "defect: followers see only the pod that runs, not the one to come"]
 fn followers_join_a_new_pod_when_the_old_one_has_no_room() {
     let old = pod("old").label("app", "web").on("full");
     let world = world().add(node("full").cpu("0")).add(old);
@@ -120,7 +117,6 @@ fn followers_join_a_new_pod_when_the_old_one_has_no_room() {
 }
 
 #[test]
-#[ignore = "defect: followers fill one node and leave the second target alone"]
 fn followers_share_the_nodes_of_their_targets() {
     // One node takes four; the loose pod makes a second one possible.
     let follower = app("follower")
@@ -135,7 +131,6 @@ fn followers_share_the_nodes_of_their_targets() {
 }
 
 #[test]
-#[ignore = "defect: a pod is left over that another choice of zones would place"]
 fn a_zone_free_for_two_kinds() {
     let machine = instance_type("machine").cpu("4").price(0.1);
     let world = World::new().add(machine).add(pool("default").zones("a b"));
@@ -162,7 +157,6 @@ fn a_spread_with_slack_uses_a_node_that_is_there() {
 }
 
 #[test]
-#[ignore = "defect: a spread with slack is evened out at a price"]
 fn a_spread_with_slack_buys_fewer_nodes() {
     let outcome = world()
         .add(app("web").replicas(3).spread_over_zones(2))
@@ -182,7 +176,6 @@ fn followers_and_their_target_use_a_node_that_is_there() {
 }
 
 #[test]
-#[ignore = "defect: followers see only the pod that runs, not the one to come"]
 fn followers_join_a_pod_that_has_to_be_bought_for_anyway() {
     let old = pod("old").label("app", "web").on("full");
     let world = world().add(node("full").zone("b").cpu("0")).add(old);
@@ -195,7 +188,6 @@ fn followers_join_a_pod_that_has_to_be_bought_for_anyway() {
 }
 
 #[test]
-#[ignore = "defect: a spread does not look at which zones are paid for"]
 fn a_spread_takes_zones_that_are_paid_for_anyway() {
     let pinned = app("pinned").zone("c");
     let outcome = world()

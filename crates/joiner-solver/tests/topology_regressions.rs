@@ -164,7 +164,6 @@ fn anti_affinity_of_a_running_pod_counts_on_its_own_node() {
 }
 
 #[test]
-#[ignore = "defect: two spreads are checked apart, though no order satisfies both"]
 fn two_orders_that_cannot_both_be() {
     // Pods under the spread over zones come first for one rule and last for the other.
     let zonal = app("zonal")

@@ -199,7 +199,6 @@ fn core_190_pods_of_two_zones_do_not_share_a_node() {
 }
 
 #[test]
-#[ignore = "defect: pods with a choice of zones take those of pods with volumes"]
 fn core_190_other_pods_leave_the_zone_to_those_with_a_volume_there() {
     let web = |name: &str| app(name).label("app", "web");
     // Two volumes in one zone, and room for both as long as the loose pods go elsewhere.

@@ -1,0 +1,241 @@
+//! Other homes: trying other domains for classes under topology rules.
+//!
+//! Admission takes one domain after another and never looks back. Where that left pods over, or
+//! where the problem is small enough to afford it, other choices are tried one at a time: a class
+//! that fills some domain first, or is admitted before the others. What helps is kept.
+
+use std::collections::BTreeMap;
+
+use joiner_model::{Name, PodIx};
+
+use crate::cells::Hints;
+use crate::classes::{Class, Classes};
+use crate::ground::Ground;
+use crate::rounds::Attempt;
+use crate::select::Choices;
+
+/// Pods times offerings over all tries that look for room.
+const SEAT_WORK_MAX: u64 = 60_000_000;
+/// Most tries that look for room.
+const SEAT_TRIES_MAX: u64 = 80;
+/// Pods times offerings over all tries that look for a lower price.
+const SAVE_WORK_MAX: u64 = 1_500_000;
+/// Most tries that look for a lower price.
+const SAVE_TRIES_MAX: u64 = 60;
+/// Most attempts in a row to learn what fits into domains.
+const LESSONS_MAX: usize = 6;
+/// Values of one key that are tried for a class.
+const VALUES_MAX: usize = 8;
+
+/// How many tries are left.
+pub(crate) struct Tries {
+    seat: u64,
+    save: u64,
+}
+
+impl Tries {
+    /// Fewer tries for larger problems.
+    pub(crate) fn new(ground: &Ground<'_>, classes: &Classes) -> Self {
+        let n_pods: u64 = classes.all.iter().map(|c| u64::from(c.count())).sum();
+        let work = (n_pods * ground.kinds.len() as u64).max(1);
+        Self {
+            seat: (SEAT_WORK_MAX / work).min(SEAT_TRIES_MAX),
+            save: (SAVE_WORK_MAX / work).min(SAVE_TRIES_MAX),
+        }
+    }
+}
+
+/// One change to the hints.
+#[derive(Clone, Debug)]
+enum Move {
+    /// A class fills a domain first.
+    Lean((u32, u16), Name, Name),
+    /// A class is admitted before others.
+    Early((u32, u16)),
+    /// Both.
+    EarlyLean((u32, u16), Name, Name),
+    /// All these fill the same domain first.
+    Home(Vec<(u32, u16)>, Name, Name),
+    /// A class comes after those under spreads that count it.
+    Last((u32, u16)),
+    /// A class stays out, so that others need not.
+    Without((u32, u16)),
+}
+
+impl Move {
+    fn apply(&self, hints: &mut Hints) {
+        match self {
+            Self::Lean(class, key, value) => {
+                hints.leans.insert(*class, (key.clone(), value.clone()));
+            }
+            Self::Early(class) => {
+                hints.early.retain(|c| c != class);
+                hints.early.push(*class);
+            }
+            Self::EarlyLean(class, key, value) => {
+                Self::Early(*class).apply(hints);
+                Self::Lean(*class, key.clone(), value.clone()).apply(hints);
+            }
+            Self::Home(classes, key, value) => {
+                for class in classes {
+                    Self::Lean(*class, key.clone(), value.clone()).apply(hints);
+                }
+            }
+            Self::Last(class) => {
+                hints.last.insert(*class);
+            }
+            Self::Without(class) => {
+                hints.without.insert(*class);
+            }
+        }
+    }
+}
+
+/// Everything an attempt needs.
+pub(crate) struct Trial<'a, 'p> {
+    pub(crate) ground: &'a Ground<'p>,
+    pub(crate) choices: &'a mut Choices,
+    /// Pods by shape and level.
+    pub(crate) groups: BTreeMap<(u32, u16), Vec<PodIx>>,
+    pub(crate) hints: Hints,
+}
+
+impl Trial<'_, '_> {
+    /// An attempt with the hints there are.
+    pub(crate) fn attempt(&mut self) -> Attempt {
+        Attempt::make(self.ground, self.choices, &self.groups, &self.hints)
+    }
+
+    /// An attempt that counts on no more pods in a domain than find room there.
+    fn sound_attempt(&mut self) -> Attempt {
+        let mut attempt = self.attempt();
+        for _ in 0..LESSONS_MAX {
+            if attempt.n_out() == 0 || !attempt.learn(&mut self.hints) {
+                break;
+            }
+            attempt = self.attempt();
+        }
+        attempt
+    }
+
+    /// Looks for an attempt that leaves fewer pods over.
+    pub(crate) fn seat_more(&mut self, attempt: Attempt, tries: &mut Tries) -> Attempt {
+        let out = attempt.out();
+        let under_rules = |c: &u32| {
+            let class = &attempt.classes.all[*c as usize];
+            !class.owned.is_empty() || !class.counted.is_empty()
+        };
+        if !out.keys().any(under_rules) {
+            return attempt;
+        }
+        let mut left = tries.seat;
+        let best = self.climb(attempt, &mut left, &|a| (a.n_out(), 0), &|a| a.n_out() == 0);
+        tries.seat = left;
+        best
+    }
+
+    /// Looks for an attempt that leaves no more pods over and is cheaper.
+    pub(crate) fn save(&mut self, attempt: Attempt, tries: &mut Tries) -> Attempt {
+        let ground = self.ground;
+        let score = |a: &Attempt| (a.n_out(), a.ledger.price(ground));
+        let mut left = tries.save;
+        let best = self.climb(attempt, &mut left, &score, &|a| a.ledger.opened.is_empty());
+        tries.save = left;
+        best
+    }
+
+    fn climb(
+        &mut self,
+        mut best: Attempt,
+        tries: &mut u64,
+        score: &dyn Fn(&Attempt) -> (u64, u64),
+        done: &dyn Fn(&Attempt) -> bool,
+    ) -> Attempt {
+        let moves = self.moves(&best);
+        let mut since = 0;
+        for turn in moves.iter().cycle() {
+            if done(&best) || *tries == 0 || since >= moves.len() {
+                break;
+            }
+            *tries -= 1;
+            since += 1;
+            let before = self.hints.clone();
+            turn.apply(&mut self.hints);
+            let other = self.sound_attempt();
+            if score(&other) < score(&best) {
+                best = other;
+                since = 0;
+            } else {
+                self.hints = before;
+            }
+        }
+        best
+    }
+
+    /// The first few values of a key.
+    fn values(&self, key: &Name) -> Vec<Name> {
+        let mut values = self.ground.values(key, |_| true);
+        let there = self.ground.problem.nodes.iter();
+        values.extend(there.filter_map(|node| node.labels.get(key).cloned()));
+        values.sort();
+        values.dedup();
+        values.truncate(VALUES_MAX);
+        values
+    }
+
+    /// Changes worth trying, those about pods left over first.
+    fn moves(&self, attempt: &Attempt) -> Vec<Move> {
+        let out = attempt.out();
+        let all_classes = &attempt.classes.all;
+        let related = |c: u32, class: &Class| {
+            let mut rules = class.owned.iter().chain(&class.counted);
+            out.contains_key(&c)
+                || rules.any(|r| {
+                    let mut others = out.keys().map(|o| &all_classes[*o as usize]);
+                    others.any(|o| o.is_counted(*r) || o.owned.contains(r))
+                })
+        };
+        let mut all: Vec<(u8, Move)> = Vec::new();
+        let mut by_key: BTreeMap<Name, Vec<(u32, u16)>> = BTreeMap::new();
+        for (c, class) in (0u32..).zip(all_classes) {
+            let name = (class.shape, class.level);
+            let rank = u8::from(!related(c, class));
+            if out.contains_key(&c) {
+                all.push((3, Move::Without(name)));
+            }
+            for key in domain_keys(&attempt.classes, class) {
+                by_key.entry(key.clone()).or_default().push(name);
+                for value in self.values(&key) {
+                    let (k, v) = (key.clone(), value);
+                    all.push((rank, Move::Lean(name, k.clone(), v.clone())));
+                    all.push((2 + rank, Move::EarlyLean(name, k, v)));
+                }
+            }
+            all.push((rank, Move::Early(name)));
+            if !class.owned.is_empty() {
+                all.push((2 + rank, Move::Last(name)));
+            }
+        }
+        for (key, classes) in by_key {
+            let homes = self.values(&key).into_iter();
+            all.extend(homes.map(|v| (1, Move::Home(classes.clone(), key.clone(), v))));
+        }
+        all.sort_by_key(|(rank, _)| *rank);
+        all.into_iter().map(|(_, turn)| turn).collect()
+    }
+}
+
+/// Keys, other than the host name, of rules that bind or count a class.
+fn domain_keys(classes: &Classes, class: &Class) -> Vec<Name> {
+    let mut keys: Vec<Name> = class
+        .owned
+        .iter()
+        .chain(&class.counted)
+        .map(|r| &classes.book.rules[*r as usize])
+        .filter(|rule| !rule.is_host())
+        .map(|rule| rule.key.clone())
+        .collect();
+    keys.sort();
+    keys.dedup();
+    keys
+}
