@@ -3,15 +3,18 @@
 //! A pod comes in when each of its terms has a match in its domain that came in before. The first
 //! pod of a group that selects itself needs none, as long as no match was in a domain that it could
 //! use: such a group opens one domain, and a second one only for pods that cannot use the first.
+//! Where that depends on the order in which pods of several groups come, the benefit of the doubt is
+//! given: a later check looks for the order.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use joiner_model::PodTerm;
+use joiner_model::{PodTerm, keys};
 
 use crate::classes::Market;
 use crate::ground::Ground;
 use crate::topology::{Domain, Spot, Topology};
 use crate::violation::{Report, Rule};
+use crate::worlds::NEW_HOST;
 
 /// One distinct term.
 struct Group<'p> {
@@ -187,7 +190,7 @@ fn open(
     groups: &mut [Group<'_>],
     waiting: &[Waiting],
 ) -> bool {
-    let mut wanted: Vec<BTreeMap<Domain, BTreeSet<usize>>> = Vec::new();
+    let mut wanted: Vec<Openings> = Vec::new();
     wanted.resize_with(groups.len(), BTreeMap::new);
     for pod in waiting {
         for need in pod.needs.iter().filter(|need| need.selects_itself) {
@@ -204,31 +207,60 @@ fn open(
         }
     }
     let mut opened = false;
-    let mut disputed = None;
+    let mut disputed: Option<(usize, Openings)> = None;
     for (id, wanted) in wanted.into_iter().enumerate() {
         let group = &mut groups[id];
         let mut all = group.opened.clone();
         for (domain, shapes) in wanted {
             all.entry(domain).or_default().extend(shapes);
         }
-        let (agreed, rest) = agree(ground, topology, group.term, all);
+        let (agreed, rest) = agree(ground, topology, group.term, all.clone());
         if rest.is_empty() && agreed.len() > group.opened.len() {
             group.opened = agreed;
             opened = true;
-        } else if group.opened.is_empty() && disputed.is_none() && !rest.is_empty() {
-            disputed = Some((id, agreed, rest));
+        } else if disputed.is_none() && !rest.is_empty() {
+            let settled = settle(ground, topology, group, all);
+            disputed = (settled.len() > group.opened.len()).then_some((id, settled));
         }
     }
-    if let (false, Some((id, agreed, rest))) = (opened, disputed) {
-        // Only one of several rivals can be first; the rest will be reported.
-        groups[id].opened = agreed;
-        groups[id].opened.extend(rest.into_iter().next());
+    if let (false, Some((id, settled))) = (opened, disputed) {
+        groups[id].opened = settled;
         return true;
     }
     opened
 }
 
 type Openings = BTreeMap<Domain, BTreeSet<usize>>;
+
+/// The domains to open when not all rivals can be first. A pod that matches and is not in the group
+/// may come to a domain before the group does, so that nobody has to open it. Of other rivals only
+/// one can be first; the rest will be reported.
+fn settle(
+    ground: &Ground<'_>,
+    topology: &Topology<'_>,
+    group: &Group<'_>,
+    rivals: Openings,
+) -> Openings {
+    let matches = topology.matches(group.matches);
+    let strangers = matches.shapes.iter().filter(|shape| {
+        let terms = &ground.problem.shapes[**shape].affinity;
+        !terms.contains(group.term)
+    });
+    let entries = strangers.flat_map(|shape| topology.of_shape(*shape));
+    let entries = entries.filter(|(_, entry)| matches.n_new(entry) > 0);
+    let helped: BTreeSet<Domain> = entries
+        .filter_map(|(_, entry)| topology.domain(&group.term.key, entry.place))
+        .collect();
+    let (doubtful, rivals): (Openings, Openings) = rivals
+        .into_iter()
+        .partition(|(domain, _)| helped.contains(domain));
+    let (agreed, rest) = agree(ground, topology, group.term, rivals);
+    let mut settled = group.opened.clone();
+    let first = rest.into_iter().next();
+    let first = first.filter(|_| group.opened.is_empty());
+    settled.extend(doubtful.into_iter().chain(agreed).chain(first));
+    settled
+}
 
 /// Finds an order in which domains can be opened. A domain can be opened last when some first pod
 /// there can use none of the others. Returns those with an order, and rivals without one.
@@ -257,23 +289,21 @@ fn agree(
 }
 
 /// True when a pod's own requirements on the topology key leave it a domain.
-fn may_use(
+pub(crate) fn may_use(
     ground: &Ground<'_>,
     topology: &Topology<'_>,
     term: &PodTerm,
     shape: usize,
     domain: Domain,
 ) -> bool {
+    let selection = ground.demands.shapes[shape].selection;
+    let selection = ground.demands.selection(selection);
     match domain {
-        Domain::Own(_) => true,
-        Domain::Value(_) => {
-            let selection = ground.demands.shapes[shape].selection;
-            let value = topology.render(ground, domain);
-            ground
-                .demands
-                .selection(selection)
-                .allows(&term.key, &value)
+        Domain::Own(_) if term.key.as_ref() == keys::HOSTNAME => {
+            selection.allows(&term.key, NEW_HOST)
         }
+        Domain::Own(_) => true,
+        Domain::Value(_) => selection.allows(&term.key, &topology.render(ground, domain)),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::classes::Market;
 use crate::ground::Ground;
 use crate::topology::Topology;
 use crate::violation::{Report, Rule, Violation};
-use crate::{affinity, apart, census, existing, launches, limits, spread, weights};
+use crate::{affinity, apart, census, existing, launches, limits, order, spread, weights};
 
 /// Every rule that `plan` breaks, at most [`VIOLATIONS_MAX`](crate::VIOLATIONS_MAX) of them; none
 /// when it is a legal answer to `problem`.
@@ -23,8 +23,9 @@ pub fn check(problem: &Problem, plan: &Plan) -> Vec<Violation> {
     existing::check(&ground, &seats, &mut report);
     limits::check(&ground, &market, &mut report);
     let mut topology = Topology::new(&ground, &seats);
-    spread::check(&ground, &mut market, &mut topology, &mut report);
+    let tallies = spread::check(&ground, &mut market, &mut topology, &mut report);
     affinity::check(&ground, &mut market, &mut topology, &mut report);
+    order::check(&ground, &mut market, &mut topology, tallies, &mut report);
     apart::check(&ground, &mut market, &mut topology, &mut report);
     weights::check(&ground, &mut market, &mut topology, &seats, &mut report);
     cost(plan, price(&market), &mut report);

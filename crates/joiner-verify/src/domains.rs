@@ -18,6 +18,17 @@ pub(crate) struct Filter {
     pub(crate) honor_taints: bool,
 }
 
+/// Whether a constraint counts the pods on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Counted {
+    /// Whatever the node turns into, it does not.
+    No,
+    /// In some of the worlds that the node may turn into.
+    Perhaps,
+    /// In all of them.
+    Surely,
+}
+
 /// Answers about filters, each found once.
 pub(crate) struct Filters<'p> {
     /// Nodes that look alike to every selection that does not name a host.
@@ -51,7 +62,7 @@ impl<'p> Filters<'p> {
     }
 
     /// True when pods on this existing node count.
-    pub(crate) fn node(&mut self, ground: &Ground<'p>, filter: Filter, node_ix: usize) -> bool {
+    fn node(&mut self, ground: &Ground<'p>, filter: Filter, node_ix: usize) -> bool {
         let node = &ground.problem.nodes[node_ix];
         if filter.honor_taints && ground.untolerated(filter.demand, &node.taints).is_some() {
             return false;
@@ -75,16 +86,31 @@ impl<'p> Filters<'p> {
             .or_insert_with(|| holds(self.samples[group]))
     }
 
-    /// True when pods on this new node may count.
-    pub(crate) fn launch(
+    /// Whether pods on this place count.
+    pub(crate) fn place(
+        &mut self,
+        ground: &Ground<'p>,
+        market: &mut Market<'p>,
+        filter: Filter,
+        place: Result<usize, usize>,
+    ) -> Counted {
+        match place {
+            Ok(launch) => self.launch(ground, market, filter, launch),
+            Err(node) if self.node(ground, filter, node) => Counted::Surely,
+            Err(_) => Counted::No,
+        }
+    }
+
+    /// Whether pods on this new node count.
+    fn launch(
         &self,
         ground: &Ground<'p>,
         market: &mut Market<'p>,
         filter: Filter,
         launch: usize,
-    ) -> bool {
+    ) -> Counted {
         let Some(class) = market.of_launch[launch] else {
-            return false;
+            return Counted::No;
         };
         let class = &market.classes[class];
         let view = &mut market.views[class.pool];
@@ -93,12 +119,23 @@ impl<'p> Filters<'p> {
                 .untolerated(filter.demand, &view.worlds.pool.taints)
                 .is_some()
         {
-            return false;
+            return Counted::No;
+        }
+        if !filter.honor_affinity {
+            return Counted::Surely;
         }
         let demand = without_volumes(filter.demand);
-        let mut contexts = class.contexts.iter();
-        !filter.honor_affinity
-            || contexts.any(|c| view.accepted(ground, *c, demand).meets(&class.left))
+        let (mut in_some, mut in_all) = (false, true);
+        for context in &class.contexts {
+            let accepted = view.accepted(ground, *context, demand);
+            in_some |= accepted.meets(&class.left);
+            in_all &= class.left.first_outside(accepted).is_none();
+        }
+        match (in_some, in_all) {
+            (false, _) => Counted::No,
+            (true, false) => Counted::Perhaps,
+            (true, true) => Counted::Surely,
+        }
     }
 
     /// The domains of `key` that a pod could meet on some node there is or could be.

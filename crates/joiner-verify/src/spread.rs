@@ -1,8 +1,9 @@
-//! Hard topology spread constraints: legal when some order of admission is.
+//! Hard topology spread constraints, each by itself: legal when some order of admission is.
 //!
 //! A pod may enter a domain when, counting it, the domain has at most `maxSkew` more than the
 //! emptiest one. Pods under one constraint are admitted whenever they may; pods that it counts but
-//! does not bind come in when they help.
+//! does not bind come in when they help. Constraints that not every order keeps are handed on, to be
+//! looked at together with the others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,71 +11,143 @@ use joiner_model::{Spread, keys};
 
 use crate::classes::Market;
 use crate::demands::Demand;
-use crate::domains::{Filter, Filters};
+use crate::domains::{Counted, Filter, Filters};
 use crate::ground::Ground;
 use crate::topology::{Domain, Spot, Topology};
 use crate::violation::{Report, Rule};
 
 /// The pods under one constraint that count the same nodes.
-struct Group<'p> {
-    spread: &'p Spread,
-    filter: Filter,
-    shapes: Vec<usize>,
+pub(crate) struct Group<'p> {
+    pub(crate) spread: &'p Spread,
+    pub(crate) filter: Filter,
+    /// Shapes with a pod to place, ascending.
+    pub(crate) shapes: Vec<usize>,
 }
 
 /// Pods that a constraint counts in one domain.
 #[derive(Clone, Copy, Default)]
-struct Count {
+pub(crate) struct Count {
     /// There before.
-    base: u64,
+    pub(crate) base: u64,
     /// New and under the constraint.
     mine: u64,
     /// New and under another one, or none.
     free: u64,
+    /// Those of the free ones that do not count in every world.
+    perhaps: u64,
+    /// Some new pod here is under the constraint, counted or not.
+    bound: bool,
+}
+
+impl Count {
+    /// All that may count in the end.
+    pub(crate) fn most(&self) -> u64 {
+        self.base + self.mine + self.free
+    }
+
+    /// All that count in the end in every world.
+    fn least(&self) -> u64 {
+        self.most() - self.perhaps
+    }
 }
 
 type Counts = BTreeMap<Domain, Count>;
 
-/// Checks every hard spread of every placed pod.
+/// A constraint with all that it counts.
+pub(crate) struct Tally<'p> {
+    pub(crate) group: Group<'p>,
+    pub(crate) counts: Counts,
+    /// The domains that the emptiest one is looked for in.
+    pub(crate) domains: BTreeSet<Domain>,
+    /// The pods that count, for [`Topology::matches`].
+    pub(crate) matches: usize,
+    floor_is_zero: bool,
+}
+
+impl Tally<'_> {
+    /// The count of the emptiest domain before the plan.
+    pub(crate) fn floor_before(&self) -> u64 {
+        self.floor(|count| count.base)
+    }
+
+    /// The same when the plan is carried out.
+    pub(crate) fn floor_after(&self) -> u64 {
+        self.floor(Count::most)
+    }
+
+    fn floor(&self, count_of: impl Fn(&Count) -> u64) -> u64 {
+        let each = self.domains.iter();
+        let each = each.map(|domain| self.counts.get(domain).map_or(0, &count_of));
+        let lowest = each.min().unwrap_or(0);
+        if self.floor_is_zero { 0 } else { lowest }
+    }
+
+    /// The domains with pods under the constraint that cannot come in at just any time.
+    pub(crate) fn binding(&self) -> impl Iterator<Item = Domain> {
+        let room = self.floor_before() + u64::from(self.group.spread.max_skew);
+        let each = self.counts.iter();
+        let binding = each.filter(move |(_, count)| count.bound && count.least() > room);
+        binding.map(|(domain, _)| *domain)
+    }
+}
+
+/// Checks every hard spread of every placed pod; returns those that depend on the order.
 pub(crate) fn check<'p>(
     ground: &Ground<'p>,
     market: &mut Market<'p>,
     topology: &mut Topology<'p>,
     report: &mut Report,
-) {
+) -> Vec<Tally<'p>> {
     let groups = groups(ground, topology);
+    let mut binding = Vec::new();
     if groups.is_empty() {
-        return;
+        return binding;
     }
     let mut filters = Filters::new(ground);
     for group in groups {
         if report.is_full() {
-            return;
+            break;
         }
         topology.learn(ground, market, &group.spread.key);
         fixed(ground, topology, &group, report);
-        let counts = count(ground, market, topology, &mut filters, &group);
-        let key: &str = &group.spread.key;
-        let domains = match key {
-            keys::HOSTNAME => BTreeSet::new(),
-            _ => filters
-                .reachable(ground, market, topology, key, group.filter)
-                .clone(),
-        };
-        let few = group
-            .spread
-            .min_domains
-            .is_some_and(|min| domains.len() < min as usize);
-        let floor_is_zero = key == keys::HOSTNAME || few;
-        let stuck = stuck(&counts, &domains, group.spread.max_skew, floor_is_zero);
-        bound_pods(ground, topology, &group, &stuck, report);
-        counting_pods(
-            ground,
-            topology,
-            &group,
-            (&counts, &domains, floor_is_zero),
-            report,
-        );
+        let tally = tally(ground, market, topology, &mut filters, group);
+        bound_pods(ground, topology, &tally, report);
+        counting_pods(ground, topology, &tally, report);
+        if tally.binding().next().is_some() {
+            binding.push(tally);
+        }
+    }
+    binding
+}
+
+fn tally<'p>(
+    ground: &Ground<'p>,
+    market: &mut Market<'p>,
+    topology: &mut Topology<'p>,
+    filters: &mut Filters<'p>,
+    group: Group<'p>,
+) -> Tally<'p> {
+    let key: &'p str = &group.spread.key;
+    let namespace = match group.shapes.first() {
+        Some(first) => std::slice::from_ref(&ground.problem.shapes[*first].namespace),
+        None => &[],
+    };
+    let matches = topology.matching(ground, namespace, group.spread.selector.as_ref());
+    let counts = count(ground, market, topology, filters, (&group, matches));
+    let domains = match key {
+        keys::HOSTNAME => BTreeSet::new(),
+        _ => filters
+            .reachable(ground, market, topology, key, group.filter)
+            .clone(),
+    };
+    let min_domains = group.spread.min_domains;
+    let few = min_domains.is_some_and(|min| domains.len() < min as usize);
+    Tally {
+        floor_is_zero: key == keys::HOSTNAME || few,
+        group,
+        counts,
+        domains,
+        matches,
     }
 }
 
@@ -140,15 +213,10 @@ fn fixed(ground: &Ground<'_>, topology: &Topology<'_>, group: &Group<'_>, report
 fn count<'p>(
     ground: &Ground<'p>,
     market: &mut Market<'p>,
-    topology: &mut Topology<'p>,
+    topology: &Topology<'p>,
     filters: &mut Filters<'p>,
-    group: &Group<'p>,
+    (group, matches): (&Group<'p>, usize),
 ) -> Counts {
-    let Some(first) = group.shapes.first() else {
-        return Counts::new();
-    };
-    let namespace = std::slice::from_ref(&ground.problem.shapes[*first].namespace);
-    let matches = topology.matching(ground, namespace, group.spread.selector.as_ref());
     let matches = topology.matches(matches);
     let mut counts = Counts::new();
     for shape in &matches.shapes {
@@ -157,20 +225,35 @@ fn count<'p>(
             let Spot::Fixed(domain) = topology.spot(&group.spread.key, entry.place) else {
                 continue;
             };
-            let mut counted = || match topology.split(entry.place) {
-                Ok(launch) => filters.launch(ground, market, group.filter, launch),
-                Err(node) => filters.node(ground, group.filter, node),
-            };
+            let place = topology.split(entry.place);
+            let mut counted = || filters.place(ground, market, group.filter, place);
             let (n_new, n_old) = (matches.n_new(entry), entry.n_old);
             let count = counts.entry(*domain).or_default();
             if bound_by_it {
                 count.mine += u64::from(n_new);
-                if n_old > 0 && counted() {
+                count.bound |= entry.n_new > 0;
+                if n_old > 0 && counted() != Counted::No {
                     count.base += u64::from(n_old);
                 }
-            } else if n_new + n_old > 0 && counted() {
-                count.free += u64::from(n_new);
-                count.base += u64::from(n_old);
+            } else if n_new + n_old > 0 {
+                let counted = counted();
+                if counted != Counted::No {
+                    count.free += u64::from(n_new);
+                    count.base += u64::from(n_old);
+                }
+                if counted == Counted::Perhaps {
+                    count.perhaps += u64::from(n_new);
+                }
+            }
+        }
+    }
+    for shape in &group.shapes {
+        if matches.shapes.binary_search(shape).is_ok() {
+            continue;
+        }
+        for (_, entry) in topology.of_shape(*shape).filter(|(_, e)| e.n_new > 0) {
+            if let Spot::Fixed(domain) = topology.spot(&group.spread.key, entry.place) {
+                counts.entry(*domain).or_default().bound = true;
             }
         }
     }
@@ -178,13 +261,14 @@ fn count<'p>(
 }
 
 /// Admits pods one by one in the best order; what remains cannot come in. Domain, pods that remain.
-fn stuck(
-    counts: &Counts,
-    domains: &BTreeSet<Domain>,
-    max_skew: u32,
-    floor_is_zero: bool,
-) -> BTreeMap<Domain, u64> {
-    let mut now: BTreeMap<Domain, Count> = counts.clone();
+fn stuck(tally: &Tally<'_>) -> BTreeMap<Domain, u64> {
+    let Tally {
+        domains,
+        floor_is_zero,
+        ..
+    } = tally;
+    let (floor_is_zero, max_skew) = (*floor_is_zero, tally.group.spread.max_skew);
+    let mut now: BTreeMap<Domain, Count> = tally.counts.clone();
     for domain in domains {
         now.entry(*domain).or_default();
     }
@@ -226,23 +310,23 @@ fn stuck(
 fn bound_pods(
     ground: &Ground<'_>,
     topology: &Topology<'_>,
-    group: &Group<'_>,
-    stuck: &BTreeMap<Domain, u64>,
+    tally: &Tally<'_>,
     report: &mut Report,
 ) {
+    let group = &tally.group;
     let Spread { key, max_skew, .. } = group.spread;
-    for (domain, n_stuck) in stuck {
+    for (domain, n_stuck) in stuck(tally) {
         let entries = group
             .shapes
             .iter()
             .flat_map(|shape| topology.of_shape(*shape));
         let mut here = entries.filter(|(_, entry)| {
-            entry.n_new > 0 && topology.domain(key, entry.place) == Some(*domain)
+            entry.n_new > 0 && topology.domain(key, entry.place) == Some(domain)
         });
         let pod = here
             .next()
             .map_or("?", |(_, entry)| ground.pod_name(entry.pod));
-        let domain = topology.render(ground, *domain);
+        let domain = topology.render(ground, domain);
         report.say(
             Rule::Spread,
             format_args!(
@@ -258,10 +342,16 @@ fn bound_pods(
 fn counting_pods(
     ground: &Ground<'_>,
     topology: &Topology<'_>,
-    group: &Group<'_>,
-    (counts, domains, floor_is_zero): (&Counts, &BTreeSet<Domain>, bool),
+    tally: &Tally<'_>,
     report: &mut Report,
 ) {
+    let Tally {
+        group,
+        counts,
+        domains,
+        floor_is_zero,
+        ..
+    } = tally;
     let Spread {
         key,
         max_skew,
@@ -288,7 +378,7 @@ fn counting_pods(
                 };
                 there.base + more
             });
-            let low = if floor_is_zero {
+            let low = if *floor_is_zero {
                 0
             } else {
                 others.min().unwrap_or(0)

@@ -89,6 +89,11 @@ impl Report {
         }
     }
 
+    /// True when one of the violations so far is of this rule.
+    pub(crate) fn has(&self, rule: Rule) -> bool {
+        self.found.iter().any(|violation| violation.rule == rule)
+    }
+
     /// True when further violations would be dropped.
     pub(crate) fn is_full(&self) -> bool {
         self.found.len() >= VIOLATIONS_MAX

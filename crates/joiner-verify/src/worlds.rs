@@ -15,7 +15,7 @@ use crate::bits::Bits;
 use crate::ground::{Ground, label};
 
 /// The hostname of a node that does not exist yet: nobody can have named it.
-const NEW_HOST: &str = "\u{0}";
+pub(crate) const NEW_HOST: &str = "\u{0}";
 
 /// The most combinations of open label values of one offering.
 const COMBINATIONS_MAX: usize = 4096;

@@ -230,3 +230,41 @@ fn free_matches_do_not_stop_a_group_from_opening() {
     case.in_zone("b", &free);
     case.legal();
 }
+
+#[test]
+fn a_new_host_is_out_of_reach_for_a_pod_that_names_another() {
+    let mut case = Case::new();
+    let node = case.node("old", "a");
+    let mut named = follower(HOST, "web", "web");
+    named.node_selector = vec![is(HOST, "old")];
+    let pods = [case.pod(&named), case.pod(&follower(HOST, "web", "web"))];
+    case.place(node, &pods[..1]);
+    case.in_zone("a", &pods[1..]);
+    let case = case.legal();
+    case.broken_by(Rule::Affinity, "it may be anywhere", |c| {
+        c.shape_of(pods[0]).node_selector.clear();
+    });
+}
+
+#[test]
+fn a_stranger_opens_a_second_domain() {
+    // The group opens the second node. That brings a pod to the first, and one of its own labels
+    // after it, so that the group can follow there.
+    let mut case = Case::new();
+    let group = follower(HOST, "web", "web");
+    let pods = [
+        case.pod(&group),
+        case.pod(&follower(ZONE, "bridge", "web")),
+        case.pod(&follower(HOST, "web", "bridge")),
+        case.pod(&group),
+    ];
+    case.launch(&[LARGE], &[is(ZONE, "a")], &pods[..3]);
+    case.in_zone("a", &pods[3..]);
+    let case = case.legal();
+    case.broken_by(Rule::Affinity, "the stranger is no match", |c| {
+        c.shape_of(pods[2]).labels = labels(&[("app", "other")]);
+    });
+    case.broken_by(Rule::Affinity, "the stranger waits for the group", |c| {
+        c.shape_of(pods[1]).affinity = vec![near(HOST, "web")];
+    });
+}

@@ -85,6 +85,8 @@ fn some_shape(n: usize) -> PodShape {
 
 #[test]
 fn many_nodes() {
+    one_app(120).legal();
+    many_apps(10).legal();
     crowded(120, 40).legal();
     let case = large(120, 40).legal();
     case.broken_by(Rule::Fit, "one pod too large", |c| {
@@ -127,6 +129,8 @@ fn fifty_thousand_pods() {
     for (what, case) in [
         ("alone", large(10_000, 900)),
         ("in a crowd", crowded(10_000, 900)),
+        ("one app", one_app(9_999)),
+        ("many apps", many_apps(1_000)),
     ] {
         let start = Instant::now();
         let found = check(&case.problem, &case.plan);
@@ -137,4 +141,85 @@ fn fifty_thousand_pods() {
         );
         assert!(found.is_empty(), "{}", found[0]);
     }
+}
+
+/// One app on many nodes, zone by zone in turn: on each a pod that must be the first there, others
+/// under a spread over zones alone, and a stranger that must be near them.
+fn one_app(n_nodes: usize) -> Case {
+    let mut case = Case::new();
+    let zonal = over(ZONE, "web");
+    let mut both = shape("web");
+    both.requests = resources(100, 1, 1);
+    both.spreads = vec![zonal.clone(), over(HOST, "web")];
+    let mut plain = both.clone();
+    plain.spreads = vec![zonal, over(keys::CAPACITY_TYPE, "web")];
+    let mut near_them = shape("near");
+    near_them.requests = both.requests.clone();
+    near_them.affinity = vec![near(HOST, "web")];
+    case.problem.shapes = vec![both, plain, near_them];
+    for node in 0..n_nodes {
+        let pods: Vec<PodIx> = [0, 1, 1, 1, 2]
+            .into_iter()
+            .map(|shape| push_pod(&mut case, shape))
+            .collect();
+        push_launch(&mut case, ["a", "b", "c"][node % 3], pods);
+    }
+    case.plan.cost.price = case.plan.launches.iter().map(|l| l.price).sum();
+    case
+}
+
+fn push_pod(case: &mut Case, shape: u32) -> PodIx {
+    let first = case.problem.shapes[0].clone();
+    let pod = case.pod(&first);
+    case.problem.pods[pod.0 as usize].shape = joiner_model::ShapeIx(shape);
+    pod
+}
+
+fn push_launch(case: &mut Case, zone: &str, pods: Vec<PodIx>) {
+    let mut requests = Resources::new();
+    for pod in &pods {
+        requests.add(&case.problem.shape(*pod).requests);
+    }
+    let offering = joiner_model::OfferingIx(zone.as_bytes()[0] as u32 - u32::from(b'a'));
+    case.plan.launches.push(joiner_model::Launch {
+        name: format!("new-{}", case.plan.launches.len()).into(),
+        pool: GENERAL,
+        requirements: vec![is(ZONE, zone)],
+        offering: (LARGE, offering),
+        price: case.problem.types[1].offerings[0].price,
+        types: vec![LARGE],
+        pods,
+        requests,
+        min_values_relaxed: false,
+    });
+}
+
+/// Many apps under two spreads each; five of them share a node, 48 nodes hold one of them.
+fn many_apps(n_apps: usize) -> Case {
+    let mut case = Case::new();
+    let large = &mut case.problem.types[1];
+    let price = large.offerings[0].price.get();
+    let spot = ["a", "b", "c"].map(|zone| offering(zone, "spot", price));
+    large.offerings.extend(spot);
+    for app in 0..n_apps {
+        let name = format!("app-{app}");
+        let mut web = shape(&name);
+        web.requests = resources(100, 1, 1);
+        web.spreads = vec![over(ZONE, &name), over(keys::CAPACITY_TYPE, &name)];
+        case.problem.shapes.push(web);
+    }
+    for five in 0..n_apps as u32 / 5 {
+        for n in 0..48 {
+            let pods = (five * 5..five * 5 + 5).map(|app| push_pod(&mut case, app));
+            let pods = pods.collect();
+            push_launch(&mut case, ["a", "b", "c"][n % 3], pods);
+            let how = n / 3 % 2;
+            let rule = is(keys::CAPACITY_TYPE, ["on-demand", "spot"][how]);
+            let launch = case.plan.launches.last_mut().expect("one was pushed");
+            launch.requirements.push(rule);
+            launch.offering.1.0 += 3 * how as u32;
+        }
+    }
+    case.plan.cost.price = case.plan.launches.iter().map(|l| l.price).sum();
+    case
 }
