@@ -9,6 +9,7 @@
 
 use crate::branch::{Fixed, Knapsack, search};
 use crate::columns::Columns;
+use crate::crew;
 use crate::dual::{Duals, duals};
 use crate::fill::Steps;
 use crate::knapsack::{Suited, relax};
@@ -47,18 +48,26 @@ pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings
         .iter()
         .map(|&p| p as f64)
         .collect();
-    // Caps need more rounds, where there is time for them.
     let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
-    let n_rounds = match model.n_classes * model.n_kinds {
-        _ if model.shared_caps.is_empty() => 10,
-        0..40_000 if n_items > 4_000 => 40,
-        0..10_000 => 200,
-        10_000..40_000 => 160,
-        40_000..400_000 => 24,
-        _ => 14,
+    let n_rounds = dual_rounds(&model, n_items);
+    let by_duals = |steps: &mut Steps| {
+        let duals = duals(&model, &plain, n_rounds, true);
+        certified(&model, &duals.values, Some(&duals), steps).0
     };
-    let duals = duals(&model, &plain, n_rounds, true);
-    let by_duals = certified(&model, &duals.values, Some(&duals), &mut steps).0;
+    let by_true_values = |steps: &mut Steps| match true_values(&model, steps) {
+        (values, true) => by_fillings(&model, values, steps).0,
+        (_, false) => 0,
+    };
+    if whole_fillings && !model.shared_caps.is_empty() && n_items > MANY_FOR_FILLINGS {
+        // Both are short then: no use in waiting for one to see whether the other is needed.
+        let rest = steps.clone();
+        let (low, other) = crew::both(
+            || by_duals(&mut rest.clone()),
+            || by_true_values(&mut steps),
+        );
+        return best.max(low).max(other);
+    }
+    let by_duals = by_duals(&mut steps);
     // Close to the price there is no need for the proof by whole fillings.
     let close = if model.shared_caps.is_empty() {
         1_005
@@ -74,10 +83,21 @@ pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings
         if !model.shared_caps.is_empty() && n_items <= MANY_FOR_FILLINGS {
             steps = Steps::new(settings.steps_max.min(FILLINGS_EFFORT / n_items.max(1)));
         }
-        let values = true_values(&model, &mut steps);
-        best = by_fillings(&model, values, &mut steps).0;
+        best = by_true_values(&mut steps);
     }
     best.max(by_duals)
+}
+
+/// How many rounds of dual prices to make. Caps need more, where there is time for them.
+fn dual_rounds(model: &Model, n_items: u64) -> usize {
+    match model.n_classes * model.n_kinds {
+        _ if model.shared_caps.is_empty() => 10,
+        0..40_000 if n_items > 4_000 => 40,
+        0..10_000 => 200,
+        10_000..40_000 => 160,
+        40_000..400_000 => 24,
+        _ => 14,
+    }
 }
 
 /// The bound that these values prove once they are lowered to what whole fillings allow, and whether
@@ -107,15 +127,15 @@ fn worth(model: &Model, values: &[f64]) -> f64 {
         .sum()
 }
 
-/// Values per class from column generation.
-fn true_values(model: &Model, steps: &mut Steps) -> Vec<f64> {
+/// Values per class from column generation, and whether they can be proven.
+fn true_values(model: &Model, steps: &mut Steps) -> (Vec<f64>, bool) {
     let plain: Vec<f64> = model.price[..model.n_kinds]
         .iter()
         .map(|&p| p as f64)
         .collect();
     let mut columns = Columns::new(model, &plain, &model.count, &vec![false; model.n_bins]);
     columns.run(60, steps);
-    columns.settled_values(40, steps)
+    columns.settled_values(steps)
 }
 
 /// Lowers values until no filling that is easily found is worth more than its price, at the

@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use crate::branch::{Fixed, search};
+use crate::crew;
 use crate::fill::{Steps, Taste, fill, value};
 use crate::knapsack::{Suited, relax, rooms, upper};
 use crate::load::Load;
@@ -35,7 +36,8 @@ pub(crate) struct Columns<'a> {
     bin_row: Vec<Option<u32>>,
     fillings: Vec<Option<Filling>>,
     known: HashSet<Filling>,
-    load: Load,
+    /// One scratch node per thread.
+    loads: Vec<Load>,
     next_slot: usize,
     /// Slots that are priced at all.
     active: Vec<bool>,
@@ -52,6 +54,11 @@ const BRANCHES: u64 = 30_000;
 const BRANCHES_A_SLOT: u64 = 3_000;
 const BRANCH_STEPS: usize = 60;
 const BRANCHES_TO_SETTLE: u64 = 20_000;
+const SETTLING_ROUNDS: usize = 40;
+/// So many slots are looked at before the answers are: then it may be time to stop.
+const WINDOW: usize = 48;
+/// Steps from which on a second thread pays.
+const STEPS_FOR_TWO: usize = 200_000;
 
 impl<'a> Columns<'a> {
     /// Starts with one-class fillings. Bins that are `taken` stay out.
@@ -109,7 +116,7 @@ impl<'a> Columns<'a> {
             bin_row,
             known: fillings.iter().flatten().cloned().collect(),
             fillings,
-            load,
+            loads: vec![load; crew::HANDS],
             next_slot: 0,
             active: vec![true; model.n_slots()],
             patience: 16,
@@ -136,6 +143,13 @@ impl<'a> Columns<'a> {
 
     fn relax_steps(&self, slot: usize) -> usize {
         self.suited[slot].classes.len() * (self.model.n_dims + self.model.shared_caps.len()) * 30
+    }
+
+    /// How many threads to look at these slots with.
+    fn hands(&self, slots: impl Iterator<Item = usize>, steps_for_two: usize) -> usize {
+        let active = slots.filter(|&slot| self.active[slot]);
+        let work: usize = active.map(|slot| self.relax_steps(slot)).sum();
+        if work < steps_for_two { 1 } else { crew::HANDS }
     }
 
     /// Offers a filling to the master programme.
@@ -197,15 +211,18 @@ impl<'a> Columns<'a> {
     }
 
     /// Values that hardly exceed the price of any slot: where neither a filling can be found nor
-    /// its absence be proven, a filling in fractions has to do. Spoils the solution.
-    pub(crate) fn settled_values(mut self, rounds_max: usize, steps: &mut Steps) -> Vec<f64> {
+    /// its absence be proven, a filling in fractions has to do. The flag says whether proofs are
+    /// within reach at all; if not, the values are what they were. Spoils the solution.
+    pub(crate) fn settled_values(mut self, steps: &mut Steps) -> (Vec<f64>, bool) {
         let mut thorough = false;
-        for _ in 0..rounds_max {
+        for _ in 0..SETTLING_ROUNDS {
             let values = self.values();
             let n_before = self.master.columns.len();
-            self.settle(&values, thorough, steps);
+            if !self.settle(&values, thorough, steps) {
+                return (values, false);
+            }
             if steps.over() {
-                return values;
+                return (values, true);
             }
             if self.master.columns.len() > n_before {
                 self.solve(steps);
@@ -214,12 +231,13 @@ impl<'a> Columns<'a> {
             }
             thorough |= self.master.columns.len() == n_before;
         }
-        self.values()
+        (self.values(), true)
     }
 
     /// One round over all slots: adds fillings worth more than they cost, in fractions where a
-    /// thorough search is at its end.
-    fn settle(&mut self, values: &[f64], thorough: bool, steps: &mut Steps) {
+    /// thorough search is at its end. `false` if it nearly always is, slot after slot: then there
+    /// is no point in going on.
+    fn settle(&mut self, values: &[f64], thorough: bool, steps: &mut Steps) -> bool {
         let duals = self.master.duals();
         let fixed = Fixed::new(self.model, values);
         let nodes_max = if thorough {
@@ -227,28 +245,62 @@ impl<'a> Columns<'a> {
         } else {
             BRANCHES_A_SLOT
         };
-        for slot in 0..self.model.n_slots() {
-            let Some(cost) = self.cost_of(slot, &duals) else {
-                continue;
-            };
-            match self.price_slot(slot, cost, values, steps) {
-                Priced::Good(_, items) => self.add(slot as u32, &items),
-                Priced::Maybe(gap) if gap > SETTLED_GAP => {
-                    let mut nodes = nodes_max;
-                    let found = self.branch(&fixed, slot, cost, &mut nodes);
-                    steps.spend((nodes_max - nodes) as usize * BRANCH_STEPS);
-                    if let Some(items) = found {
-                        self.add(slot as u32, &items);
-                    } else if thorough && nodes == 0 {
-                        self.add_fractions(slot, values);
-                    }
+        let n_slots = self.model.n_slots();
+        for from in (0..n_slots).step_by(WINDOW) {
+            let n = WINDOW.min(n_slots - from);
+            // Branching may take long where relaxing does not.
+            let hands = self.hands(from..from + n, STEPS_FOR_TWO / 10);
+            let mut loads = std::mem::take(&mut self.loads);
+            let looks = crew::all(n, &mut loads[..hands], |load, at| {
+                let slot = from + at;
+                let cost = self.cost_of(slot, &duals)?;
+                let mut look = self.price_slot(slot, cost, values, load);
+                if let Priced::Maybe(gap) = look.priced {
+                    let mut nodes = if gap > SETTLED_GAP { nodes_max } else { 0 };
+                    look.spent += nodes * BRANCH_STEPS as u64;
+                    let prices = look.prices.as_deref().unwrap_or(&self.prices[slot]);
+                    let found = self.branch((&fixed, prices), (slot, cost), &mut nodes, load);
+                    look.spent -= nodes * BRANCH_STEPS as u64;
+                    look.priced = match found {
+                        Some(items) => Priced::Good(0.0, items),
+                        None if thorough && nodes == 0 && gap > SETTLED_GAP => Priced::Unsettled,
+                        None => Priced::No,
+                    };
                 }
-                Priced::Maybe(_) | Priced::No => {}
+                Some(look)
+            });
+            self.loads = loads;
+            let is_open = |look: &&Option<Look>| {
+                let priced = look.as_ref().map(|look| &look.priced);
+                matches!(priced, Some(Priced::Unsettled))
+            };
+            let n_open = looks.iter().filter(is_open).count();
+            if from == 0 && n == WINDOW && n_open * 10 > WINDOW * 8 {
+                steps.spend(looks.iter().flatten().map(|look| look.spent as usize).sum());
+                return false;
             }
-            if steps.over() {
-                return;
+            for (slot, look) in (from..).zip(looks) {
+                match self.note(slot, look, steps) {
+                    Some(Priced::Good(_, items)) => self.add(slot as u32, &items),
+                    Some(Priced::Unsettled) => self.add_fractions(slot, values),
+                    Some(Priced::Maybe(_) | Priced::No) | None => {}
+                }
+                if steps.over() {
+                    return true;
+                }
             }
         }
+        true
+    }
+
+    /// Keeps what a look at a slot brought to light beside its answer.
+    fn note(&mut self, slot: usize, look: Option<Look>, steps: &mut Steps) -> Option<Priced> {
+        let look = look?;
+        steps.spend(look.spent as usize);
+        if let Some(prices) = look.prices {
+            self.prices[slot] = prices;
+        }
+        Some(look.priced)
     }
 
     fn add_fractions(&mut self, slot: usize, values: &[f64]) {
@@ -313,22 +365,28 @@ impl<'a> Columns<'a> {
         let mut found: Vec<(f64, Filling)> = Vec::new();
         let mut doubtful: Vec<(f64, u32)> = Vec::new();
         let start = self.next_slot;
-        for offset in 0..n_slots {
-            let slot = (start + offset) % n_slots;
-            if !self.active[slot] {
-                continue;
-            }
-            let Some(cost) = self.cost_of(slot, &duals) else {
-                continue;
-            };
-            match self.price_slot(slot, cost, values, steps) {
-                Priced::Good(gain, items) => found.push((gain, (slot as u32, items))),
-                Priced::Maybe(gap) => doubtful.push((gap, slot as u32)),
-                Priced::No => {}
-            }
-            if found.len() >= FOUND_MAX {
-                self.next_slot = slot + 1;
-                break;
+        'slots: for from in (0..n_slots).step_by(WINDOW) {
+            let slot_at = |at: usize| (start + from + at) % n_slots;
+            let n = WINDOW.min(n_slots - from);
+            let hands = self.hands((0..n).map(slot_at), STEPS_FOR_TWO);
+            let mut loads = std::mem::take(&mut self.loads);
+            let looks = crew::all(n, &mut loads[..hands], |load, at| {
+                let slot = slot_at(at);
+                let cost = self.cost_of(slot, &duals).filter(|_| self.active[slot])?;
+                Some(self.price_slot(slot, cost, values, load))
+            });
+            self.loads = loads;
+            for (at, look) in looks.into_iter().enumerate() {
+                let slot = slot_at(at);
+                match self.note(slot, look, steps) {
+                    Some(Priced::Good(gain, items)) => found.push((gain, (slot as u32, items))),
+                    Some(Priced::Maybe(gap)) => doubtful.push((gap, slot as u32)),
+                    Some(Priced::Unsettled | Priced::No) | None => {}
+                }
+                if found.len() >= FOUND_MAX {
+                    self.next_slot = slot + 1;
+                    break 'slots;
+                }
             }
         }
         if found.len() < 6 {
@@ -344,7 +402,11 @@ impl<'a> Columns<'a> {
                     .max(BRANCHES_A_SLOT)
                     .min(nodes);
                 let mut left = some;
-                let items = self.branch(&fixed, slot as usize, cost, &mut left);
+                let mut loads = std::mem::take(&mut self.loads);
+                let prices = &self.prices[slot as usize];
+                let place = (slot as usize, cost);
+                let items = self.branch((&fixed, prices), place, &mut left, &mut loads[0]);
+                self.loads = loads;
                 nodes -= some - left;
                 if let Some(items) = items {
                     found.push((value(values, &items) / cost.max(1.0) - 1.0, (slot, items)));
@@ -376,7 +438,24 @@ impl<'a> Columns<'a> {
         Some(duals[row as usize].max(0.0))
     }
 
-    fn price_slot(&mut self, slot: usize, cost: f64, values: &[f64], steps: &mut Steps) -> Priced {
+    /// Looks for a filling of the slot that is worth more than it costs.
+    fn price_slot(&self, slot: usize, cost: f64, values: &[f64], load: &mut Load) -> Look {
+        let mut steps = Steps::new(u64::MAX);
+        let (priced, prices) = self.priced(slot, cost, (values, load), &mut steps);
+        Look {
+            priced,
+            prices,
+            spent: u64::MAX - steps.left(),
+        }
+    }
+
+    fn priced(
+        &self,
+        slot: usize,
+        cost: f64,
+        (values, load): (&[f64], &mut Load),
+        steps: &mut Steps,
+    ) -> (Priced, Option<Vec<f64>>) {
         let model = self.model;
         let goal = cost * (1.0 + 1e-6) + 1e-3;
         let relax_steps = self.relax_steps(slot);
@@ -387,20 +466,19 @@ impl<'a> Columns<'a> {
         if !cached.is_empty() {
             let upper = upper(model, &rooms(model, slot), cached, suited, values);
             if upper <= goal {
-                return Priced::No;
+                return (Priced::No, None);
             }
         }
         let relaxed = relax(model, slot, suited, values);
         steps.spend(relax_steps);
-        self.prices[slot].clone_from(&relaxed.prices);
         if relaxed.upper <= goal {
-            return Priced::No;
+            return (Priced::No, Some(relaxed.prices));
         }
-        self.load.open(model, slot);
+        load.open(model, slot);
         for (&class, &amount) in classes.iter().zip(&relaxed.amounts) {
             let n = (amount + 1e-6) as u32;
-            let n = n.min(self.load.fit(model, class as usize));
-            self.load.add(model, class as usize, n);
+            let n = n.min(load.fit(model, class as usize));
+            load.add(model, class as usize, n);
         }
         // Caps have their price: what is left of a value is for the dimensions.
         let nd = model.n_dims;
@@ -421,41 +499,55 @@ impl<'a> Columns<'a> {
             weights: &weights,
             cap_weights: &[],
         };
-        fill(model, &taste, &mut self.load, &self.counts, classes, steps);
-        if !self.load.justified(model) {
-            return Priced::No;
+        fill(model, &taste, load, &self.counts, classes, steps);
+        if !load.justified(model) {
+            return (Priced::No, Some(relaxed.prices));
         }
-        let items = self.load.items();
+        let items = load.items();
         let worth = value(values, &items);
-        if worth > goal {
+        let priced = if worth > goal {
             Priced::Good(worth / cost.max(1.0) - 1.0, items)
         } else {
             Priced::Maybe(relaxed.upper / cost.max(1.0) - 1.0)
-        }
+        };
+        (priced, Some(relaxed.prices))
     }
 
+    /// A filling of a slot that is worth more than its cost, by branch and bound.
     fn branch(
-        &mut self,
-        fixed: &Fixed<'_>,
-        slot: usize,
-        cost: f64,
+        &self,
+        (fixed, prices): (&Fixed<'_>, &[f64]),
+        (slot, cost): (usize, f64),
         nodes: &mut u64,
+        load: &mut Load,
     ) -> Option<Vec<(u32, u32)>> {
+        if *nodes == 0 {
+            return None;
+        }
         let model = self.model;
         let goal = fixed.of(cost * (1.0 + 1e-6) + 1e-3);
         let classes = &self.suited[slot].classes;
-        let knapsack = fixed.knapsack(slot, classes, &self.prices[slot], &self.most);
+        let knapsack = fixed.knapsack(slot, classes, prices, &self.most);
         let outcome = search(&knapsack, goal, nodes);
         let items = outcome.best?;
-        self.load.open(model, slot);
+        load.open(model, slot);
         for &(class, n) in &items {
-            if self.load.fit(model, class as usize) < n {
+            if load.fit(model, class as usize) < n {
                 return None;
             }
-            self.load.add(model, class as usize, n);
+            load.add(model, class as usize, n);
         }
-        self.load.justified(model).then_some(items)
+        load.justified(model).then_some(items)
     }
+}
+
+/// What a look at a slot brought to light.
+struct Look {
+    priced: Priced,
+    /// Resource prices, where they are new.
+    prices: Option<Vec<f64>>,
+    /// Steps it took.
+    spent: u64,
 }
 
 enum Priced {
@@ -463,6 +555,8 @@ enum Priced {
     Good(f64, Vec<(u32, u32)>),
     /// None found, but the relaxation leaves hope.
     Maybe(f64),
+    /// None found by a thorough search, and no proof that there is none.
+    Unsettled,
     No,
 }
 

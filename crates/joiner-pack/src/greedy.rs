@@ -47,6 +47,8 @@ pub(crate) struct Greedy<'a> {
     load: Load,
     /// Per slot, where asked for: density and class, densest first.
     suited: Vec<Option<Vec<(f64, u32)>>>,
+    /// Per slot, where asked for: the classes that fit by themselves.
+    fitting: Vec<Option<Vec<u32>>>,
     /// What is left of each budget, if budgets are to be kept.
     pub(crate) budget_left: Option<Vec<u64>>,
 }
@@ -59,6 +61,7 @@ impl<'a> Greedy<'a> {
             guide,
             load,
             suited: vec![None; guide.model.n_slots()],
+            fitting: vec![None; guide.model.n_slots()],
             budget_left: None,
         }
     }
@@ -93,7 +96,10 @@ impl<'a> Greedy<'a> {
         let model = self.guide.model;
         let mut nodes = Vec::new();
         let mut offers = self.first_offers(counts);
-        while let Some(mut offer) = offers.pop() {
+        let mut n_left = total(counts);
+        while n_left > 0
+            && let Some(mut offer) = offers.pop()
+        {
             let slot = offer.kind as usize;
             let times = offer
                 .items
@@ -108,6 +114,7 @@ impl<'a> Greedy<'a> {
             if times > 0 {
                 let times = u32::try_from(times.min(affordable)).unwrap_or(u32::MAX);
                 subtract(counts, &offer.items, times);
+                n_left = total(counts);
                 let slot = self.cheapest(slot, &offer.items) as u32;
                 self.pay(slot as usize, times);
                 nodes.push(Node {
@@ -182,9 +189,12 @@ impl<'a> Greedy<'a> {
         self.load.open(model, slot);
         if model.n_classes <= ALL_CLASSES_MAX {
             steps.spend(model.n_classes);
-            let candidates: Vec<u32> = (0..model.n_classes as u32)
-                .filter(|&c| counts[c as usize] > 0 && model.fits(slot, c as usize))
-                .collect();
+            let fitting = self.fitting[slot].get_or_insert_with(|| {
+                let classes = 0..model.n_classes as u32;
+                classes.filter(|&c| model.fits(slot, c as usize)).collect()
+            });
+            let left = fitting.iter().copied();
+            let candidates: Vec<u32> = left.filter(|&c| counts[c as usize] > 0).collect();
             fill(
                 model,
                 &self.guide.taste(slot),
@@ -320,7 +330,14 @@ pub(crate) fn cheapest(
     }
     let key = |k: usize| (guide.cost[k], std::cmp::Reverse(model.options[k]), k);
     let mut best = slot;
-    for kind in 0..model.n_kinds {
+    // No kind up to here has enough of everything. Kinds after this one are no cheaper.
+    let first = model.first_reaching(&total);
+    let end = if guide.cost_follows_price {
+        slot
+    } else {
+        model.n_kinds
+    };
+    for kind in first..end {
         if total.iter().zip(model.room(kind)).all(|(t, r)| t <= r)
             && key(kind).partial_cmp(&key(best)) == Some(Ordering::Less)
             && holds(model, load, kind, items)
@@ -332,6 +349,10 @@ pub(crate) fn cheapest(
         }
     }
     best
+}
+
+fn total(counts: &[u64]) -> u64 {
+    counts.iter().fold(0, |sum, &n| sum.saturating_add(n))
 }
 
 /// Takes items off the counts.

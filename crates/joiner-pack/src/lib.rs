@@ -12,10 +12,12 @@
 //!
 //! *Refuses to.* Know what an item or a dimension means, read clocks, log, or touch the outside.
 
+mod ascent;
 mod bound;
 mod branch;
 mod budget;
 mod columns;
+mod crew;
 mod dual;
 mod ffd;
 mod fill;
@@ -25,6 +27,7 @@ mod load;
 mod merge;
 mod model;
 mod plan;
+mod points;
 mod problem;
 mod retarget;
 mod round;

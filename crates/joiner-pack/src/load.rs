@@ -3,6 +3,7 @@
 //! This is the only place that decides whether an item fits on a node, so every packing made
 //! through it is legal. It refuses to know about prices.
 
+use crate::fill::Lineup;
 use crate::model::{HOME, Model};
 
 /// The state of one node under construction. Reused from node to node to save allocations.
@@ -19,6 +20,8 @@ pub(crate) struct Load {
     /// Classes on the node, in order of arrival; a class may have come and gone.
     order: Vec<u32>,
     n_home: u64,
+    /// Scratch of the filling.
+    pub(crate) lineup: Lineup,
 }
 
 impl Load {
@@ -34,6 +37,7 @@ impl Load {
             held: vec![0; model.n_classes],
             order: Vec::new(),
             n_home: 0,
+            lineup: Lineup::default(),
         }
     }
 
@@ -93,19 +97,33 @@ impl Load {
         if model.emits[class].is_empty() && model.repels[class].is_empty() {
             return u32::try_from(fit).unwrap_or(u32::MAX);
         }
-        if model.emits[class]
-            .iter()
-            .any(|&t| self.repelled[t as usize] > 0)
-            || model.repels[class]
-                .iter()
-                .any(|&t| self.emitted[t as usize] > 0)
-        {
+        if !self.tolerates(model, class) {
             return 0;
         }
         if model.repels_itself[class] {
             fit = fit.min(1);
         }
         u32::try_from(fit).unwrap_or(u32::MAX)
+    }
+
+    /// Whether one more item fits of a class that is known to be allowed on the slot: the answer
+    /// of [`Load::fit_allowed`] without the divisions.
+    pub(crate) fn admits(&self, model: &Model, class: usize) -> bool {
+        let need = model.need(class).iter().zip(&self.left);
+        let mut fits = true;
+        for (need, left) in need {
+            fits &= need <= left;
+        }
+        fits && model.caps[class]
+            .iter()
+            .all(|&cap| self.cap_left[cap as usize] > 0)
+            && self.tolerates(model, class)
+    }
+
+    /// Whether tokens let an item of the class onto the node.
+    fn tolerates(&self, model: &Model, class: usize) -> bool {
+        let absent = |tokens: &[u32], here: &[u32]| tokens.iter().all(|&t| here[t as usize] == 0);
+        absent(&model.emits[class], &self.repelled) && absent(&model.repels[class], &self.emitted)
     }
 
     /// Adds `n` items that are known to fit.

@@ -66,6 +66,8 @@ pub(crate) struct Model {
     pub(crate) room: Vec<u64>,
     /// `room` as floats, divided by the dimension's `scale`.
     pub(crate) room_f: Vec<f64>,
+    /// Per dimension, then per kind: the largest room of this and all cheaper kinds.
+    reach: Vec<u64>,
     /// Signature per slot.
     pub(crate) sig: Vec<u32>,
     /// Price per slot, zero for bins.
@@ -131,6 +133,15 @@ impl Model {
                 .map(|(ix, &x)| x as f64 / scale[ix % nd])
                 .collect()
         };
+        self.reach = (0..nd)
+            .flat_map(|dim| {
+                let rooms = self.room.chunks_exact(nd).take(self.n_kinds);
+                rooms.scan(0, move |most, room| {
+                    *most = room[dim].max(*most);
+                    Some(*most)
+                })
+            })
+            .collect();
         self.room_f = scaled(&self.room);
         self.need_f = scaled(&self.need);
         let mut members = vec![(0_u64, 0_u32); self.cap_size.len()];
@@ -175,6 +186,16 @@ impl Model {
     /// What an empty node of the slot offers, as floats.
     pub(crate) fn room_f(&self, slot: usize) -> &[f64] {
         &self.room_f[slot * self.n_dims..][..self.n_dims]
+    }
+
+    /// The first kind that, together with all cheaper ones, has as much of each dimension: none
+    /// before it can hold that much.
+    pub(crate) fn first_reaching(&self, total: &[u64]) -> usize {
+        let reach = self.reach.chunks_exact(self.n_kinds.max(1)).zip(total);
+        reach
+            .map(|(reach, total)| reach.partition_point(|room| room < total))
+            .max()
+            .unwrap_or(0)
     }
 
     /// Whether and how the class may be on the slot.

@@ -109,7 +109,7 @@ pub(crate) fn best_plan(
     columns.focus(&search_duals.values, &mut share);
     columns.run(60, &mut share);
     let mut part = steps.share((whole / 5).min(scaled(8_000_000, 100_000)));
-    let values = columns.clone().settled_values(40, &mut part);
+    let (values, _) = columns.clone().settled_values(&mut part);
     steps.back(part);
     columns.set_cost(&cost);
     columns.run(20, &mut share);

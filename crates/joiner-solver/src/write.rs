@@ -1,6 +1,7 @@
 //! Writing a plan down: pods get names, nodes get alternatives, leftovers get reasons.
 
 use std::collections::BTreeMap;
+use std::thread::ScopedJoinHandle;
 
 use joiner_model::{
     Cost, Launch, Name, NanoDollars, NodeIx, Placement, Plan, PodIx, Problem, Refusal,
@@ -21,28 +22,84 @@ impl Attempt {
     pub(crate) fn plan(&self, ground: &Ground<'_>, choices: &mut Choices) -> Plan {
         let problem = ground.problem;
         let mut pods = PodDealer::new(&self.classes);
-        let mut finisher = Finisher::new(
-            ground,
-            choices,
-            &self.classes,
-            &self.parts,
-            &self.ledger.opened,
-        );
-        let mut launches = Vec::new();
-        let mut placed: Vec<PodIx> = Vec::new();
-        for node in &self.ledger.opened {
+        let on_new: Vec<Vec<PodIx>> = self
+            .ledger
+            .opened
+            .iter()
+            .map(|node| pods.deal(&self.parts, &node.parts))
+            .collect();
+        let placements = self.placements(problem, &mut pods);
+        let on_old = placements.iter().flat_map(|placement| &placement.pods);
+        let mut placed: Vec<PodIx> = on_new.iter().flatten().chain(on_old).copied().collect();
+        // The bound rests on what is placed and on nothing else that is written here, so it is
+        // computed beside. It asks for other selections than the plan, and has its own choices.
+        let values = self.values();
+        let planned = NanoDollars::new(self.ledger.price(ground));
+        let bound = |placed: &[PodIx]| {
+            let mut choices = Choices::default();
+            floor::bound(ground, &mut choices, placed, &values, planned)
+        };
+        let ((mut launches, shapeless), mut bound_of_all) = std::thread::scope(|scope| {
+            let helper = std::thread::Builder::new().spawn_scoped(scope, || bound(&placed));
+            let launches = self.launches(ground, choices, on_new);
+            let bound = match helper.map(ScopedJoinHandle::join) {
+                Ok(Ok(bound)) => bound,
+                Ok(Err(cause)) => std::panic::resume_unwind(cause),
+                // No thread to be had.
+                Err(_) => bound(&placed),
+            };
+            (launches, bound)
+        });
+        if !shapeless.is_empty() {
+            placed.retain(|pod| !shapeless.contains(pod));
+            bound_of_all = bound(&placed);
+        }
+        name_launches(problem, &mut launches);
+        let price: NanoDollars = launches.iter().map(|l| l.price).sum();
+        let mut rest = pods.rest();
+        rest.extend(shapeless);
+        let unplaced = self.unplaced(ground, choices, rest, bought(problem, &launches));
+        Plan {
+            launches,
+            placements,
+            unplaced,
+            cost: Cost {
+                price,
+                bound: bound_of_all.min(price),
+            },
+        }
+    }
+
+    /// New nodes with their alternatives, and the pods of nodes that have none; `pods` are those
+    /// of each node.
+    fn launches(
+        &self,
+        ground: &Ground<'_>,
+        choices: &Choices,
+        pods: Vec<Vec<PodIx>>,
+    ) -> (Vec<Launch>, Vec<PodIx>) {
+        let problem = ground.problem;
+        let opened = &self.ledger.opened;
+        let mut finisher = Finisher::new(ground, choices, &self.classes, &self.parts, opened);
+        let mut launches = Vec::with_capacity(opened.len());
+        let mut shapeless = Vec::new();
+        for (node, mut own) in opened.iter().zip(pods) {
             // Nodes without a final shape were taken apart before.
             let Some(shaped) = finisher.shape(node) else {
+                shapeless.extend(own);
                 continue;
             };
-            let mut own = pods.deal(&self.parts, &node.parts);
             sort_by_name(problem, &mut own);
             let mut requests = Resources::new();
             own.iter()
                 .for_each(|p| requests.add(&problem.shape(*p).requests));
-            placed.extend(&own);
             launches.push(shaped.launch(Name::from(""), own, requests));
         }
+        (launches, shapeless)
+    }
+
+    /// Pods for nodes that are there.
+    fn placements(&self, problem: &Problem, pods: &mut PodDealer<'_>) -> Vec<Placement> {
         let mut by_host: BTreeMap<u32, Vec<PodIx>> = BTreeMap::new();
         for (host, p, n) in &self.ledger.on_hosts {
             by_host
@@ -50,27 +107,14 @@ impl Attempt {
                 .or_default()
                 .extend(pods.deal(&self.parts, &[(*p, *n)]));
         }
-        let placements = by_host
-            .into_iter()
-            .map(|(host, mut own)| {
-                sort_by_name(problem, &mut own);
-                placed.extend(&own);
-                Placement {
-                    node: NodeIx(host),
-                    pods: own,
-                }
-            })
-            .collect();
-        name_launches(problem, &mut launches);
-        let price: NanoDollars = launches.iter().map(|l| l.price).sum();
-        let unplaced = self.unplaced(ground, choices, pods.rest(), bought(problem, &launches));
-        let bound = floor::bound(ground, choices, &placed, &self.values(), price).min(price);
-        Plan {
-            launches,
-            placements,
-            unplaced,
-            cost: Cost { price, bound },
-        }
+        let placement = |(host, mut own): (u32, Vec<PodIx>)| {
+            sort_by_name(problem, &mut own);
+            Placement {
+                node: NodeIx(host),
+                pods: own,
+            }
+        };
+        by_host.into_iter().map(placement).collect()
     }
 
     /// What single pods are worth at the margin.
