@@ -1,6 +1,7 @@
 //! Chores of this repository: `cargo xtask --help`.
 
 mod bench;
+mod control_plane;
 mod deps;
 mod generate;
 mod test;
@@ -35,6 +36,9 @@ enum Chore {
     Deps,
     /// Measures price and speed on seeded problems; prints a table.
     Bench(bench::BenchArgs),
+    /// Builds and runs a real Kubernetes control plane to test on.
+    #[command(subcommand)]
+    ControlPlane(control_plane::Task),
     /// Writes the CRDs to deploy/crds.
     Gen {
         /// Writes nothing; fails when a file is not what it would be.
@@ -64,6 +68,7 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
         Chore::Tidy => report(tidy::problems(&root)?),
         Chore::Deps => report(deps::problems(&root)?),
         Chore::Bench(args) => bench::run(&root, args),
+        Chore::ControlPlane(task) => control_plane::run(&root, task),
         Chore::Gen { check: true } => report(generate::stale(&root)?),
         Chore::Gen { check: false } => generate::write(&root),
         Chore::BenchCase(args) => bench::run_case(args),

@@ -1,14 +1,18 @@
 //! Everything that CI runs, in CI's order.
 //!
-//! All steps run even if one fails, each with a limit on its time. Needs nothing but Rust: missing
-//! components are installed where rustup is there to do it, and left out, loudly, where it is not.
+//! All steps run even if one fails, each with a limit on its time. Missing components of Rust are
+//! installed where rustup is there to do it, and left out, loudly, where it is not. Likewise the
+//! control plane that some tests run on is built where Go is there to do it; under `CI=true` it is
+//! a failure where it is not.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use joiner_testkit::control_plane::{FOLDER_VARIABLE, is_ci};
 
+use crate::control_plane::{self, Found};
 use crate::{deps, generate, report, say, tidy};
 
 /// How often a running command is looked at.
@@ -23,7 +27,8 @@ struct Step {
     minutes_max: u64,
 }
 
-const STEPS: [Step; 3] = [
+/// Needs nothing but the sources.
+const CHECKS: [Step; 2] = [
     Step {
         name: "format",
         arguments: &["fmt", "--all", "--check"],
@@ -43,14 +48,15 @@ const STEPS: [Step; 3] = [
         component: Some("clippy"),
         minutes_max: 30,
     },
-    Step {
-        // Doc tests included.
-        name: "tests",
-        arguments: &["test", "--workspace", "--no-fail-fast"],
-        component: None,
-        minutes_max: 50,
-    },
 ];
+
+/// Doc tests included.
+const TESTS: Step = Step {
+    name: "tests",
+    arguments: &["test", "--workspace", "--no-fail-fast"],
+    component: None,
+    minutes_max: 50,
+};
 
 /// How a step ended.
 enum Verdict {
@@ -62,11 +68,18 @@ enum Verdict {
 /// Runs all steps and says how each ended.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let mut verdicts = Vec::new();
-    for step in &STEPS {
+    for step in &CHECKS {
         let started = Instant::now();
-        let verdict = step.run(root)?;
+        let verdict = step.run(root, None)?;
         verdicts.push((step.name, verdict, started.elapsed()));
     }
+    say("== cargo xtask control-plane build")?;
+    let started = Instant::now();
+    let (verdict, programs) = control_plane(root);
+    verdicts.push(("control plane", verdict, started.elapsed()));
+    let started = Instant::now();
+    let verdict = TESTS.run(root, programs.as_deref())?;
+    verdicts.push((TESTS.name, verdict, started.elapsed()));
     type Check = fn(&Path) -> anyhow::Result<Vec<String>>;
     let checks: [(&'static str, Check); 3] = [
         ("tidy", tidy::problems),
@@ -93,14 +106,25 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
                 format!("FAILED: {why}")
             }
         };
-        say(&format!("{name:>12}  {:>5} s  {words}", took.as_secs()))?;
+        say(&format!("{name:>13}  {:>5} s  {words}", took.as_secs()))?;
     }
     anyhow::ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
     Ok(())
 }
 
+/// The folder of the control plane's programs, if there is one or one can be built.
+fn control_plane(root: &Path) -> (Verdict, Option<PathBuf>) {
+    match control_plane::find_or_build(root) {
+        Ok(Found::Programs(programs)) => (Verdict::Passed, Some(programs.folder().to_owned())),
+        Ok(Found::Nothing(why)) => (Verdict::LeftOut(why), None),
+        Err(error) if is_ci() => (Verdict::Failed(format!("{error:#}")), None),
+        Err(error) => (Verdict::LeftOut(format!("{error:#}")), None),
+    }
+}
+
 impl Step {
-    fn run(&self, root: &Path) -> anyhow::Result<Verdict> {
+    /// Runs it, with the folder of the control plane's programs in its environment.
+    fn run(&self, root: &Path, programs: Option<&Path>) -> anyhow::Result<Verdict> {
         say(&format!("== cargo {}", self.arguments.join(" ")))?;
         if let Some(component) = self.component
             && !available(root, self.arguments[0])
@@ -111,6 +135,9 @@ impl Step {
         }
         let mut command = cargo(root);
         command.args(self.arguments);
+        if let Some(programs) = programs {
+            command.env(FOLDER_VARIABLE, programs);
+        }
         let limit = Duration::from_secs(self.minutes_max * 60);
         Ok(match run_for(&mut command, limit)? {
             None => Verdict::Failed(format!("not done after {} minutes", self.minutes_max)),
@@ -147,7 +174,10 @@ fn install(root: &Path, component: &str) -> anyhow::Result<bool> {
 }
 
 /// Runs a command to its end, or ends it when time is up.
-fn run_for(command: &mut Command, limit: Duration) -> anyhow::Result<Option<ExitStatus>> {
+pub(crate) fn run_for(
+    command: &mut Command,
+    limit: Duration,
+) -> anyhow::Result<Option<ExitStatus>> {
     let started = Instant::now();
     let mut child = command
         .spawn()

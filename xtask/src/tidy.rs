@@ -10,7 +10,7 @@ const LINES_MAX: usize = 600;
 /// Folders that hold nothing of ours.
 const SKIPPED: [&str; 3] = ["target", ".git", "node_modules"];
 /// Endings of files that people read.
-const TEXT: [&str; 8] = ["rs", "toml", "md", "yaml", "yml", "sh", "txt", ""];
+const TEXT: [&str; 9] = ["rs", "toml", "md", "yaml", "yml", "sh", "txt", "mod", ""];
 const DEPTH_MAX: usize = 16;
 /// Put together here, so that this file does not break its own rules.
 const MARKERS: [&str; 2] = [concat!("TO", "DO"), concat!("FIX", "ME")];

@@ -8,7 +8,7 @@
 pub mod admission;
 pub mod crd;
 pub mod labels;
-mod names;
+pub mod names;
 pub mod schema;
 pub mod types;
 pub mod validation;

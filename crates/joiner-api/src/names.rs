@@ -1,4 +1,6 @@
 //! The shapes of names, keys and label values that Kubernetes accepts.
+//!
+//! Each question is answered with what is wrong, to be put after the text in question.
 
 /// Longest name of an object, and longest prefix of a key.
 const SUBDOMAIN_MAX: usize = 253;
@@ -6,7 +8,8 @@ const SUBDOMAIN_MAX: usize = 253;
 const LABEL_MAX: usize = 63;
 
 /// Why a text cannot be the name of an object.
-pub(crate) fn object_name_error(name: &str) -> Option<&'static str> {
+#[must_use]
+pub fn object_name_error(name: &str) -> Option<&'static str> {
     if name.len() > SUBDOMAIN_MAX {
         return Some("must have at most 253 characters");
     }
@@ -28,7 +31,8 @@ pub(crate) fn object_name_error(name: &str) -> Option<&'static str> {
 }
 
 /// Why a text cannot be a label or taint key.
-pub(crate) fn key_error(key: &str) -> Option<&'static str> {
+#[must_use]
+pub fn key_error(key: &str) -> Option<&'static str> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
@@ -46,7 +50,8 @@ pub(crate) fn key_error(key: &str) -> Option<&'static str> {
 }
 
 /// Why a text cannot be a label value. The empty one can.
-pub(crate) fn label_value_error(value: &str) -> Option<&'static str> {
+#[must_use]
+pub fn label_value_error(value: &str) -> Option<&'static str> {
     if value.len() > LABEL_MAX {
         return Some("must have at most 63 characters");
     }

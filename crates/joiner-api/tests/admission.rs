@@ -107,12 +107,14 @@ fn names() {
         "/metadata",
         json!({"generateName": "default-"}),
     ));
-    let bad = with(
-        node_pool(),
-        "/metadata",
+    for metadata in [
         json!({"generateName": "Default-"}),
-    );
-    refused(bad, "metadata.generateName", "must be");
+        json!({"generateName": "default."}),
+        json!({"generateName": "a/b", "name": "default"}),
+    ] {
+        let bad = with(node_pool(), "/metadata", metadata);
+        refused(bad, "metadata.generateName", "must be");
+    }
     refused(
         with(node_pool(), "/metadata", Value::Null),
         "metadata",

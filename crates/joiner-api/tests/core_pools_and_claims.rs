@@ -66,8 +66,9 @@ fn core_11_1_22_node_class_ref() {
 #[test]
 fn core_11_1_23_replicas() {
     probe(node_pool(), "/spec/replicas", "spec.replicas")
-        .accepts([json!(0), json!(1), json!(1_000_000_000_000_i64)])
+        .accepts([json!(0), json!(1), json!(i32::MAX)])
         .refuses("at least 0", [json!(-1)])
+        .refuses("at most 2147483647", [json!(1_000_000_000_000_i64)])
         .refuses("whole number", [json!(1.5), json!("1")]);
     probe(node_pool(), "/spec/weight", "spec.weight")
         .accepts([json!(1), json!(100)])

@@ -31,6 +31,9 @@
 //! Outcome::of(problem).assert_all_placed();
 //! ```
 //!
+//! With the feature `control-plane` there is also a real control plane to test on: see the module
+//! of that name.
+//!
 //! Crates that this one is built on (model, state, solver, verify, catalog) use it from their
 //! `tests/` folder only: inside `src` the compiler would see two copies of the same crate.
 //!
@@ -41,6 +44,8 @@
 )]
 
 mod builders;
+#[cfg(feature = "control-plane")]
+pub mod control_plane;
 pub mod families;
 mod outcome;
 mod random;
@@ -50,7 +55,7 @@ pub use builders::{
     InstanceTypeBuilder, NodeBuilder, PodBuilder, PoolBuilder, daemon, deployment, instance_type,
     node, node_claim, pod, pool, stateful_set,
 };
-pub use families::{Case, Family, generate};
+pub use families::{Case, Family, Growth, generate};
 pub use joiner_model::keys::{ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, OS, ZONE};
 pub use outcome::{Outcome, Seat};
 pub use random::Random;

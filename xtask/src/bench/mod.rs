@@ -1,11 +1,12 @@
 //! Price and speed on seeded problems, as a table.
 //!
 //! Every problem is written to a folder and measured in a process of its own (`case`), so that one
-//! does not warm up or fatten another; `table` sums up. Figures are of the release profile: a debug
-//! build runs itself again as one.
+//! does not warm up or fatten another; `table` sums up. How time grows is sampled apart (`growth`).
+//! Figures are of the release profile: a debug build runs itself again as one.
 
 mod answers;
 mod case;
+mod growth;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -13,18 +14,16 @@ use std::process::Command;
 
 use anyhow::Context;
 use clap::Args;
-use joiner_testkit::{Family, generate};
+use joiner_testkit::{Family, Growth, generate};
 
 use crate::say;
 use crate::test::cargo;
 use answers::Answers;
 pub(crate) use case::{CaseArgs, run_case};
-use table::Row;
+use table::{Row, Section};
 
 /// Sizes of every family but `bench`.
 const SIZES: [usize; 2] = [100, 1000];
-/// Sizes of the family `bench`.
-const BENCH_SIZES: [usize; 9] = [1, 50, 100, 500, 1000, 5000, 10_000, 20_000, 50_000];
 const PAGE: &str = "docs/benchmarks.md";
 
 /// Measures price and speed on seeded problems; prints a table.
@@ -52,7 +51,14 @@ pub(crate) struct BenchArgs {
     /// One line for each problem, not for each family and size.
     #[arg(long)]
     each: bool,
-    /// Also puts the table into its section of docs/benchmarks.md.
+    /// Only how time grows with pods, types and nodes; else it comes last, and only when neither
+    /// families nor sizes nor cases are chosen.
+    #[arg(long, conflicts_with_all = ["families", "sizes", "cases"])]
+    growth: bool,
+    /// Samples less of how time grows.
+    #[arg(long)]
+    quick: bool,
+    /// Also puts the tables into their sections of docs/benchmarks.md.
     #[arg(long)]
     write: bool,
 }
@@ -89,6 +95,25 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> anyhow::Result<()> {
     if cfg!(debug_assertions) {
         return again_in_release(root);
     }
+    if !args.growth {
+        run_problems(root, args)?;
+    }
+    let all = args.families.is_empty() && args.sizes.is_empty() && args.cases.is_none();
+    if all {
+        let report = growth::run(root, args.quick)?;
+        if args.write {
+            write(root, Section::Growth, &report.section)?;
+        }
+        if let Some(first) = report.violations.first() {
+            let count = report.violations.len();
+            anyhow::bail!("the verifier found {count} violations, the first one: {first}");
+        }
+    }
+    Ok(())
+}
+
+/// Measures problems one by one.
+fn run_problems(root: &Path, args: &BenchArgs) -> anyhow::Result<()> {
     let answers = match &args.answers {
         Some(path) => Some(Answers::read(path)?),
         None => None,
@@ -120,7 +145,8 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> anyhow::Result<()> {
         say(&done.render(answers.is_some()))?;
     }
     if args.write {
-        write(root, &table::page(&rows, answers.is_some()))?;
+        let text = table::page(&rows, answers.is_some());
+        write(root, Section::Bench, &text)?;
     }
     let broken: usize = rows.iter().map(|row| row.violations).sum();
     anyhow::ensure!(broken == 0, "the verifier found {broken} violations");
@@ -156,7 +182,7 @@ fn problems(root: &Path, args: &BenchArgs) -> anyhow::Result<Vec<Problem>> {
         let folder = root.join("target/bench-cases");
         for family in Family::ALL {
             let usual: &[usize] = match family {
-                Family::Bench => &BENCH_SIZES,
+                Family::Bench => Growth::Pods.sizes(),
                 Family::Generic
                 | Family::Jitter
                 | Family::Selectors
@@ -214,11 +240,11 @@ fn measure(problem: &Problem, runs: u32) -> anyhow::Result<case::Measured> {
     serde_json::from_slice(&output.stdout).context("cannot read the figures")
 }
 
-/// Puts the table into its section of the page.
-fn write(root: &Path, section: &str) -> anyhow::Result<()> {
+/// Puts tables into their section of the page.
+fn write(root: &Path, section: Section, text: &str) -> anyhow::Result<()> {
     let path = root.join(PAGE);
     let page = std::fs::read_to_string(&path).unwrap_or_else(|_| "# Benchmarks\n".to_owned());
-    let page = table::with_section(&page, section)?;
+    let page = table::with_section(&page, section, text)?;
     std::fs::write(&path, page).with_context(|| format!("cannot write {PAGE}"))?;
     say(&format!("wrote {PAGE}"))
 }

@@ -6,8 +6,28 @@ use super::Problem;
 use super::answers::Answer;
 use super::case::Measured;
 
-const BEGIN: &str = "<!-- bench: begin, written by `cargo xtask bench --write` -->";
-const END: &str = "<!-- bench: end -->";
+/// A part of the page that is written by us.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Section {
+    /// Prices and times, by family.
+    Bench,
+    /// How time grows.
+    Growth,
+}
+
+impl Section {
+    /// The lines before and after it.
+    fn marks(self) -> [String; 2] {
+        let name = match self {
+            Self::Bench => "bench",
+            Self::Growth => "growth",
+        };
+        [
+            format!("<!-- {name}: begin, written by `cargo xtask bench --write` -->"),
+            format!("<!-- {name}: end -->"),
+        ]
+    }
+}
 
 /// Figures of one problem, or sums over several of a kind.
 #[derive(Clone, Debug)]
@@ -89,15 +109,7 @@ impl Row {
 
     /// A line of the table.
     pub(super) fn render(&self, with_answers: bool) -> String {
-        let gap = if self.bound == 0 {
-            "-".to_owned()
-        } else {
-            format!(
-                "{:.2} %",
-                (dollars(self.price) / dollars(self.bound) - 1.0) * 100.0
-            )
-        };
-        let peak = (self.peak_kib).map_or_else(|| "-".to_owned(), |kib| (kib / 1024).to_string());
+        let (gap, peak) = (gap(self.price, self.bound), mebibytes(self.peak_kib));
         let n = f64::from(self.n_problems);
         let mut line = format!(
             "| {} | {} | {} | {:.4} | {} | {gap} | {} | {} | {} | {peak} |",
@@ -148,20 +160,35 @@ pub(super) fn page(rows: &[Row], with_answers: bool) -> String {
     )
 }
 
-/// The page with its marked section replaced, or added at the end.
-pub(super) fn with_section(page: &str, section: &str) -> anyhow::Result<String> {
-    let marked = format!("{BEGIN}\n{section}\n{END}");
-    let Some((before, rest)) = page.split_once(BEGIN) else {
+/// The page with a marked section replaced, or added at the end.
+pub(super) fn with_section(page: &str, section: Section, text: &str) -> anyhow::Result<String> {
+    let [begin, end] = section.marks();
+    let marked = format!("{begin}\n{text}\n{end}");
+    let Some((before, rest)) = page.split_once(&begin) else {
         return Ok(format!("{}\n\n{marked}\n", page.trim_end()));
     };
-    match rest.split_once(END) {
+    match rest.split_once(&end) {
         Some((_, after)) => Ok(format!("{before}{marked}{after}")),
         None => anyhow::bail!("the section of the page begins but does not end"),
     }
 }
 
+/// How far a price is above its bound.
+pub(super) fn gap(price: u64, bound: u64) -> String {
+    if bound == 0 {
+        return "-".to_owned();
+    }
+    let share = dollars(price) / dollars(bound) - 1.0;
+    format!("{:.2} %", share * 100.0)
+}
+
+/// An amount of memory, where it is known.
+pub(super) fn mebibytes(kib: Option<u64>) -> String {
+    kib.map_or_else(|| "-".to_owned(), |kib| (kib / 1024).to_string())
+}
+
 /// Processor and number of cores, as far as the system tells.
-fn machine() -> String {
+pub(super) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpus.lines().find(|line| line.starts_with("model name"));
@@ -172,7 +199,8 @@ fn machine() -> String {
     )
 }
 
-fn dollars(nanos: u64) -> f64 {
+/// Dollars, of nano-dollars.
+pub(super) fn dollars(nanos: u64) -> f64 {
     #[expect(
         clippy::cast_precision_loss,
         reason = "prices are far below 2^53 nano-dollars"
@@ -185,7 +213,8 @@ fn signed(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-fn time(ms: f64) -> String {
+/// Milliseconds, with digits where there are few.
+pub(super) fn time(ms: f64) -> String {
     if ms < 10.0 {
         format!("{ms:.2}")
     } else {
@@ -193,7 +222,8 @@ fn time(ms: f64) -> String {
     }
 }
 
-fn thousands(number: usize) -> String {
+/// A number in groups of three digits.
+pub(super) fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (ix, digit) in digits.chars().enumerate() {
@@ -251,15 +281,16 @@ mod tests {
     }
 
     #[test]
-    fn the_section_is_replaced_in_place() {
-        let page = with_section("# Title\n\nText.\n", "one").unwrap();
-        assert_eq!(page, format!("# Title\n\nText.\n\n{BEGIN}\none\n{END}\n"));
-        let page = with_section(&format!("{page}More.\n"), "two").unwrap();
-        assert_eq!(
-            page,
-            format!("# Title\n\nText.\n\n{BEGIN}\ntwo\n{END}\nMore.\n")
-        );
-        assert!(with_section(BEGIN, "three").is_err());
+    fn sections_are_replaced_in_place() {
+        let [begin, end] = Section::Bench.marks();
+        let page = with_section("# Title\n\nText.\n", Section::Bench, "one").unwrap();
+        assert_eq!(page, format!("# Title\n\nText.\n\n{begin}\none\n{end}\n"));
+        let page = with_section(&format!("{page}More.\n"), Section::Bench, "two").unwrap();
+        let both = format!("# Title\n\nText.\n\n{begin}\ntwo\n{end}\nMore.\n");
+        assert_eq!(page, both);
+        let page = with_section(&page, Section::Growth, "three").unwrap();
+        assert!(page.starts_with(&both) && page.contains("three"), "{page}");
+        assert!(with_section(&begin, Section::Bench, "four").is_err());
     }
 
     #[test]

@@ -107,25 +107,27 @@ fn check_name(
             .and_then(Value::as_str)
             .filter(|text| !text.is_empty())
     };
-    match (text("name"), text("generateName")) {
-        (Some(name), _) => {
-            if let Some(why) = object_name_error(name) {
-                add("metadata.name", why, Some(name));
-            }
-            let before = old
-                .and_then(|old| old.pointer("/metadata/name"))
-                .and_then(Value::as_str);
-            if before.is_some_and(|before| before != name) {
-                add("metadata.name", "cannot be changed", Some(name));
-            }
+    let (name, start) = (text("name"), text("generateName"));
+    if let Some(name) = name {
+        if let Some(why) = object_name_error(name) {
+            add("metadata.name", why, Some(name));
         }
-        (None, Some(start)) => {
-            // The server appends to it, so a dash or dot at the end is fine.
-            if let Some(why) = object_name_error(&format!("{start}x")) {
-                add("metadata.generateName", why, Some(start));
-            }
+        let before = old
+            .and_then(|old| old.pointer("/metadata/name"))
+            .and_then(Value::as_str);
+        if before.is_some_and(|before| before != name) {
+            add("metadata.name", "cannot be changed", Some(name));
         }
-        (None, None) => add("metadata.name", "is required", None),
+    } else if start.is_none() {
+        add("metadata.name", "is required", None);
+    }
+    if let Some(start) = start {
+        // The server appends to it, so a dash at the end is fine; a dot is not. It is judged even
+        // where a name makes it useless.
+        let end = if start.ends_with('-') { "x" } else { "" };
+        if let Some(why) = object_name_error(&format!("{start}{end}")) {
+            add("metadata.generateName", why, Some(start));
+        }
     }
 }
 

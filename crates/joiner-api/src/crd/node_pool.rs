@@ -64,7 +64,8 @@ fn spec() -> Field {
             int64(
                 "Makes the pool static: it keeps this many nodes whatever the pods ask for. Alpha.",
             )
-            .at_least(0),
+            // An API server refuses more of a field that is scaled.
+            .range(0, i64::from(i32::MAX)),
         )
         .rule(
             "has(self.replicas) == has(oldSelf.replicas)",

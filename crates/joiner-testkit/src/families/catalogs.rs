@@ -55,6 +55,26 @@ pub(crate) fn ec2_types(random: &mut Random) -> Vec<Listed> {
     .collect()
 }
 
+/// So many types of all that are sold in the three zones, evenly chosen; at most all of them.
+pub(crate) fn ec2_types_evenly(random: &mut Random, count: usize) -> Vec<Listed> {
+    let sold = |ty: &InstanceType| {
+        let zones = ty.offerings.iter().filter_map(|o| o.labels.get(keys::ZONE));
+        zones.into_iter().any(|zone| ZONES.contains(&&**zone))
+    };
+    let catalog = ec2("us-east-1", &ClassSettings::default());
+    let mut types = catalog.expect("the region is in the table").types;
+    types.retain(sold);
+    let (all, count) = (types.len(), count.min(types.len()));
+    // Of every run of types the first one: when the quotient moves on.
+    let chosen = |ix: usize| ix == 0 || ix * count / all != (ix - 1) * count / all;
+    let kept = types.into_iter().enumerate().filter(|(ix, _)| chosen(*ix));
+    kept.map(|(_, model)| Listed {
+        wire: wire(&model, random),
+        model,
+    })
+    .collect()
+}
+
 fn wanted(ty: &InstanceType) -> bool {
     let recent = only(ty, GENERATION).parse::<u64>();
     ["c", "m", "r"].contains(&only(ty, CATEGORY))
@@ -148,6 +168,14 @@ pub(crate) fn bench_types() -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn types_are_chosen_evenly() {
+        let count = |n: usize| ec2_types_evenly(&mut Random::new("test"), n).len();
+        assert_eq!([1, 36, 144, 600].map(count), [1, 36, 144, 600]);
+        let all = count(usize::MAX);
+        assert!((1000..2000).contains(&all), "{all}");
+    }
 
     #[test]
     fn the_catalog_is_as_large_as_a_real_one() {

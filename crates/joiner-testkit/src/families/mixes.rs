@@ -70,11 +70,41 @@ pub(super) fn generate(family: Family, seed: u64, size: usize) -> Case {
         Family::Pools => draft.pools(&apps, size),
         Family::Spread => draft.spread(&apps),
         Family::Affinity => draft.affinity(&apps),
-        Family::Existing => draft.existing(&apps, size),
+        Family::Existing => draft.existing(&apps, (size / 20).max(2)),
         Family::Mixed => draft.mixed(&apps),
         Family::Bench => draft.bench(size),
     }
     draft.finish(family)
+}
+
+/// The plain mix on a catalog of so many types, spot and on demand.
+pub(super) fn on_types(n_types: usize, n_pods: usize) -> Case {
+    let mut random = Random::new(&format!("types/{n_pods}"));
+    let types = catalogs::ec2_types_evenly(&mut Random::new("types/catalog"), n_types);
+    let apps = apps(&mut random, n_pods);
+    let mut draft = Draft {
+        random,
+        types,
+        objects: Vec::new(),
+    };
+    draft.pool(any_capacity("default"));
+    for app in &apps {
+        draft.pods(app.pods());
+    }
+    draft.finish(Family::Generic)
+}
+
+/// The plain mix in a cluster of so many nodes with room left.
+pub(super) fn beside_nodes(n_nodes: usize, n_pods: usize) -> Case {
+    let mut random = Random::new(&format!("nodes/{n_pods}"));
+    let apps = apps(&mut random, n_pods);
+    let mut draft = Draft {
+        random,
+        types: catalogs::ec2_types(&mut Random::new("nodes/catalog")),
+        objects: Vec::new(),
+    };
+    draft.existing(&apps, n_nodes);
+    draft.finish(Family::Existing)
 }
 
 /// Splits the pods over deployments: most are small, a few are large, none has more than a third.
@@ -242,7 +272,7 @@ impl Draft {
         }
     }
 
-    fn existing(&mut self, apps: &[App], size: usize) {
+    fn existing(&mut self, apps: &[App], n_nodes: usize) {
         self.pool(on_demand("default"));
         let mid = |listed: &&Listed| {
             let cores: u32 = listed.label(CPU).parse().unwrap_or_default();
@@ -250,7 +280,7 @@ impl Draft {
         };
         let types: Vec<Listed> = std::mem::take(&mut self.types);
         let machines: Vec<&Listed> = types.iter().filter(mid).collect();
-        for ix in 0..(size / 20).max(2) {
+        for ix in 0..n_nodes {
             let machine = self.random.pick(&machines);
             self.node(ix, machine);
         }

@@ -4,6 +4,7 @@
 //! that a figure which gets worse says where to look; [`Family::Mixed`] has a little of everything.
 
 mod catalogs;
+mod growth;
 mod mixes;
 
 use std::fmt;
@@ -11,6 +12,8 @@ use std::str::FromStr;
 
 use joiner_model::Problem;
 use joiner_state::{Catalog, Objects, ReadError, Source, parse_instance_types};
+
+pub use growth::Growth;
 
 /// A kind of problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
