@@ -2,21 +2,31 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use joiner_api::names::{key_error, label_value_error};
 use joiner_model::{
     InstanceType, Labels, Name, NanoDollars, Offering, ResourceName, Resources, keys,
 };
 use serde::Deserialize;
+use serde_path_to_error::Segment;
 
 use crate::error::{Place, ReadError};
 use crate::requests;
+use crate::unique::UniqueKeys;
+use crate::wire::strict::object_only;
 use crate::wire::{Amounts, Expression, Text, TextMap, text};
+use crate::wording::{self, shown};
 
 const PODS_DEFAULT: u64 = 110;
 /// A price beyond this is a mistake.
 const PRICE_MAX: f64 = 1e9;
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+#[serde(
+    remote = "Self",
+    rename_all = "camelCase",
+    bound(deserialize = "'de: 'a"),
+    expecting = "an instance type"
+)]
 struct WireType<'a> {
     name: Option<Text<'a>>,
     architecture: Option<Text<'a>>,
@@ -27,8 +37,14 @@ struct WireType<'a> {
     offerings: Option<Vec<WireOffering<'a>>>,
 }
 
+object_only!(WireType<'a>);
+
 #[derive(Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
+#[serde(
+    remote = "Self",
+    bound(deserialize = "'de: 'a"),
+    expecting = "an offering"
+)]
 struct WireOffering<'a> {
     #[serde(rename = "Price", alias = "price")]
     price: Option<f64>,
@@ -40,14 +56,26 @@ struct WireOffering<'a> {
     reservation_capacity: Option<i64>,
 }
 
+object_only!(WireOffering<'a>);
+
 /// Reads a catalog file: a JSON array of instance types. `name` is what messages call it.
 ///
 /// # Errors
 /// What is wrong with the file, and where.
 pub fn parse_instance_types(name: &str, text: &str) -> Result<Vec<InstanceType>, ReadError> {
     let text = text.trim_start_matches('\u{feff}');
+    if !text.trim_start().starts_with('[') {
+        let problem =
+            "must be a JSON list of instance types, such as joiner catalog -o json prints";
+        return Err(ReadError::new(problem).at(Place {
+            source: name.into(),
+            line: 1,
+            column: None,
+        }));
+    }
+    serde_json::from_str::<UniqueKeys>(text).map_err(|e| explain::<UniqueKeys>(name, text, &e))?;
     let wire: Vec<WireType<'_>> =
-        serde_json::from_str(text).map_err(|error| explain(name, text, &error))?;
+        serde_json::from_str(text).map_err(|e| explain::<Vec<WireType<'_>>>(name, text, &e))?;
     let mut seen = BTreeSet::new();
     let mut types = Vec::with_capacity(wire.len());
     for (ix, wire) in wire.iter().enumerate() {
@@ -58,38 +86,48 @@ pub fn parse_instance_types(name: &str, text: &str) -> Result<Vec<InstanceType>,
             Err(ReadError::new("is there twice; remove one of them"))
         });
         types.push(converted.map_err(|error| {
-            let title = match self::text(&wire.name) {
-                "" => format!("instance type number {}", ix + 1),
-                name => format!("instance type {name}"),
+            let place = Place {
+                source: name.into(),
+                line: 1,
+                column: None,
             };
-            ReadError {
-                place: Some(Place {
-                    source: name.into(),
-                    line: 1,
-                    column: None,
-                }),
-                ..error.of(title)
-            }
+            error.of(title(ix, self::text(&wire.name))).at(place)
         })?);
     }
     Ok(types)
 }
 
+fn title(ix: usize, name: &str) -> String {
+    match name {
+        "" => format!("instance type number {}", ix + 1),
+        name => format!("instance type {name}"),
+    }
+}
+
 /// The error with the path of the field, which is searched for only now.
-fn explain(name: &str, text: &str, error: &serde_json::Error) -> ReadError {
+fn explain<'a, T: Deserialize<'a>>(
+    name: &str,
+    text: &'a str,
+    error: &serde_json::Error,
+) -> ReadError {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let found = serde_path_to_error::deserialize::<_, Vec<WireType<'_>>>(&mut deserializer).err();
-    let path = found.map(|found| found.path().to_string());
-    let message = error.to_string();
-    let message = message.split(" at line ").next().unwrap_or_default();
-    let explained = ReadError::new(message).at(Place {
+    let found = serde_path_to_error::deserialize::<_, T>(&mut deserializer).err();
+    let path = found.map(|found| found.path().clone());
+    let explained = ReadError::new(wording::problem(error)).at(Place {
         source: name.into(),
         line: error.line().max(1),
         column: Some(error.column().max(1)),
     });
-    match path {
-        Some(path) if path != "." => explained.field(path),
-        _ => explained,
+    let mut segments = path.iter().flatten();
+    let Some(Segment::Seq { index }) = segments.next() else {
+        return explained;
+    };
+    let types: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    let known = types[*index]["name"].as_str().unwrap_or_default();
+    let explained = explained.of(title(*index, known));
+    match wording::path(segments) {
+        path if path.is_empty() => explained,
+        path => explained.field(path),
     }
 }
 
@@ -97,6 +135,10 @@ fn instance_type(wire: &WireType<'_>) -> Result<InstanceType, ReadError> {
     let name: Name = text(&wire.name).into();
     if name.is_empty() {
         return Err(ReadError::new("there is no name").field("name"));
+    }
+    check_label(keys::INSTANCE_TYPE, &name).map_err(|e| e.field("name"))?;
+    for (key, value) in wire.labels.iter().flatten() {
+        check_label(key, value).map_err(|e| e.field("labels"))?;
     }
     let mut labels: BTreeMap<Name, Vec<Name>> = wire
         .labels
@@ -107,8 +149,11 @@ fn instance_type(wire: &WireType<'_>) -> Result<InstanceType, ReadError> {
     labels.insert(keys::INSTANCE_TYPE.into(), vec![name.clone()]);
     match text(&wire.architecture) {
         "" => return Err(ReadError::new("there is no architecture").field("architecture")),
-        architecture => labels.insert(keys::ARCH.into(), vec![architecture.into()]),
-    };
+        architecture => {
+            check_label(keys::ARCH, architecture).map_err(|e| e.field("architecture"))?;
+            labels.insert(keys::ARCH.into(), vec![architecture.into()]);
+        }
+    }
     let systems = wire.operating_systems.as_deref().unwrap_or_default();
     let mut systems: Vec<Name> = systems.iter().map(|os| Name::from(&**os)).collect();
     if systems.is_empty() {
@@ -122,11 +167,7 @@ fn instance_type(wire: &WireType<'_>) -> Result<InstanceType, ReadError> {
     let offerings = wire.offerings.iter().flatten().enumerate();
     let offerings = offerings
         .map(|(ix, wire)| {
-            offering(&name, wire).map_err(|mut error| {
-                let field = error.field.unwrap_or_default();
-                error.field = Some(format!("offerings[{ix}].{field}"));
-                error
-            })
+            offering(&name, wire).map_err(|error| error.below(&format!("offerings[{ix}]")))
         })
         .collect::<Result<_, _>>()?;
     Ok(InstanceType {
@@ -148,6 +189,8 @@ fn offering(type_name: &str, wire: &WireOffering<'_>) -> Result<Offering, ReadEr
         let key = keys::canonical(text(&requirement.key));
         match (text(&requirement.operator), requirement.values.as_deref()) {
             ("In", Some([value])) if !key.is_empty() => {
+                let field = format!("Requirements[{ix}]");
+                check_label(key, value).map_err(|e| e.field(field))?;
                 labels.insert(key.into(), Name::from(&**value));
             }
             (operator, values) => {
@@ -177,6 +220,19 @@ fn offering(type_name: &str, wire: &WireOffering<'_>) -> Result<Offering, ReadEr
         reservation,
         extra_capacity: Resources::new(),
     })
+}
+
+/// Refuses what no node can have as a label.
+fn check_label(key: &str, value: &str) -> Result<(), ReadError> {
+    match key_error(key).or_else(|| label_value_error(value)) {
+        Some(why) => {
+            let label = format!("{}={}", shown(key), shown(value));
+            Err(ReadError::new(format!(
+                "{label:?} is not a label: it {why}"
+            )))
+        }
+        None => Ok(()),
+    }
 }
 
 /// What a reserved offering's reservation is called: by its label, or else by type and zone.

@@ -6,8 +6,8 @@ use joiner_api::types::{
     BlockDeviceMapping, Ec2NodeClass, Ec2NodeClassSpec, InterfaceType, Kubelet, MaxPods, Toggle,
 };
 use joiner_model::{Name, ResourceName, Resources};
-use serde::Deserialize as _;
 
+use crate::documents::Document;
 use crate::error::ReadError;
 use crate::pools::NodeClass;
 use crate::quantity::Quantity;
@@ -89,8 +89,7 @@ impl NodeClass {
         }
         let title = format!("{} {}", self.reference.kind, self.reference.name);
         let wrong = |e: ReadError| e.of(title.as_str()).at(self.place.clone());
-        let class = Ec2NodeClass::deserialize(&self.object)
-            .map_err(|e| wrong(ReadError::new(e.to_string())))?;
+        let class: Ec2NodeClass = Document::Value(&self.object).parse(&self.place)?;
         let mut figures = figures(&class.spec).map_err(wrong)?;
         let subnets = class.status.and_then(|status| status.subnets);
         figures.zones = subnets
@@ -196,7 +195,7 @@ fn kubelet_figures(kubelet: &Kubelet, figures: &mut ClassFigures) -> Result<(), 
 fn reserved(given: Option<&BTreeMap<String, String>>, field: &str) -> Result<Resources, ReadError> {
     let read = |(name, text): (&String, &String)| {
         let resource = ResourceName::parse(name);
-        let quantity = Quantity::parse_amount(text).map_err(|e| {
+        let quantity = Quantity::parse_amount_of(&resource, text).map_err(|e| {
             ReadError::new(e.to_string()).field(format!("spec.kubelet.{field}.{name}"))
         })?;
         let amount = quantity.units_up(&resource);

@@ -1,18 +1,14 @@
-//! From text to single objects: JSON and YAML, streams, arrays, lists.
+//! Single objects, not yet typed: what they say they are, and how they are read.
 
 use std::fmt;
 
-use joiner_model::Name;
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
 use crate::error::{Place, ReadError};
-use crate::json::TopLevel;
-use crate::wire::{Named, Text, text};
-use crate::yaml;
-
-/// Lists within lists deeper than this are an error.
-const LIST_DEPTH_MAX: usize = 8;
+use crate::unique::{self, UniqueKeys};
+use crate::wire::{Named, Text, TypeMeta, text};
+use crate::wording;
 
 /// A piece of input with the name to call it by in messages.
 #[derive(Clone, Debug)]
@@ -84,16 +80,35 @@ impl<'a> Document<'a> {
         };
         let path = found.path().to_string();
         let inner = found.into_inner();
-        let mut error = ReadError::new(bare_message(&inner)).at(within(place, &inner));
+        let mut error = ReadError::new(wording::problem(&inner)).at(within(place, &inner));
         if path != "." {
             error = error.field(path);
         }
         error.of(self.title())
     }
 
+    /// Refuses an object that has a key twice. YAML was looked through when it was read.
+    pub(crate) fn check_keys(self, place: &Place) -> Result<(), ReadError> {
+        match self {
+            Self::Json(text) if unique::suspect(text) => {
+                self.parse::<UniqueKeys>(place).map(|_| ())
+            }
+            Self::Json(_) | Self::Value(_) => Ok(()),
+        }
+    }
+
+    /// True for an element of a catalog file, which is a common thing to mix up with manifests.
+    pub(crate) fn is_instance_type(self) -> bool {
+        let offers = |entry: &TypeMeta<'_>| entry.offerings.is_some();
+        match self {
+            Self::Json(text) => serde_json::from_str(text).is_ok_and(|entry| offers(&entry)),
+            Self::Value(value) => TypeMeta::deserialize(value).is_ok_and(|entry| offers(&entry)),
+        }
+    }
+
     /// Kind and name for messages, as far as they can be made out.
     pub(crate) fn title(self) -> String {
-        let header = self.header().unwrap_or_default();
+        let header = self.quick_header().unwrap_or_default();
         let named: Named<'_> = match self {
             Self::Json(text) => serde_json::from_str(text).unwrap_or_default(),
             Self::Value(value) => Named::deserialize(value).unwrap_or_default(),
@@ -114,8 +129,14 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// Version and kind.
+    pub(crate) fn header(self, place: &Place) -> Result<Header, ReadError> {
+        self.quick_header()
+            .map_err(|_| self.explain::<TypeMeta<'_>>(place))
+    }
+
     /// Version and kind; reading stops as soon as both are known.
-    pub(crate) fn header(self) -> Result<Header, ReadError> {
+    fn quick_header(self) -> Result<Header, serde_json::Error> {
         let mut header = Header::default();
         let outcome = match self {
             Self::Json(text) => {
@@ -125,9 +146,8 @@ impl<'a> Document<'a> {
             Self::Value(value) => value.deserialize_map(HeaderVisitor(&mut header)),
         };
         match outcome {
-            _ if !header.kind.is_empty() && !header.api_version.is_empty() => Ok(header),
-            Ok(()) => Ok(header),
-            Err(error) => Err(ReadError::new(bare_message(&error))),
+            Err(_) if !header.kind.is_empty() && !header.api_version.is_empty() => Ok(header),
+            other => other.map(|()| header),
         }
     }
 }
@@ -155,269 +175,6 @@ impl<'de> Visitor<'de> for HeaderVisitor<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// Feeds every object of `source` to `sink`, lists taken apart.
-pub(crate) fn feed(source: &Source, sink: &mut dyn Sink) -> Result<(), ReadError> {
-    let text = source.text.strip_prefix('\u{feff}').unwrap_or(&source.text);
-    let name = Name::from(source.name.as_str());
-    let mut line = 1;
-    let mut parts = yaml::parts(text).peekable();
-    while let Some(part) = parts.next() {
-        let body = part.strip_prefix("---").unwrap_or(part);
-        let reader = Reader {
-            source: &name,
-            line,
-            text: body,
-        };
-        match body.trim_start().as_bytes().first() {
-            None => {}
-            Some(b'{' | b'[') => reader.json(sink)?,
-            Some(_) => reader.yaml(sink)?,
-        }
-        if parts.peek().is_some() {
-            line += newlines(part);
-        }
-    }
-    Ok(())
-}
-
-/// Reads one part of a source.
-struct Reader<'a> {
-    source: &'a Name,
-    /// The line on which the part starts.
-    line: usize,
-    text: &'a str,
-}
-
-/// Follows a position through a text, so that lines are counted once.
-struct Cursor<'a> {
-    text: &'a str,
-    offset: usize,
-    line: usize,
-    line_start: usize,
-}
-
-impl Cursor<'_> {
-    fn advance(&mut self, offset: usize) -> (usize, usize) {
-        let passed = self.text.as_bytes().get(self.offset..offset);
-        if let Some(passed) = passed {
-            let lines = passed.iter().filter(|b| **b == b'\n').count();
-            self.line += lines;
-            if lines > 0 {
-                let last = passed.iter().rposition(|b| *b == b'\n').unwrap_or(0);
-                self.line_start = self.offset + last + 1;
-            }
-            self.offset = offset;
-        }
-        (self.line, self.offset - self.line_start + 1)
-    }
-}
-
-impl<'a> Reader<'a> {
-    fn place(&self, line: usize, column: Option<usize>) -> Place {
-        Place {
-            source: self.source.clone(),
-            line,
-            column,
-        }
-    }
-
-    fn json(&self, sink: &mut dyn Sink) -> Result<(), ReadError> {
-        let mut stream = serde_json::Deserializer::from_str(self.text).into_iter::<TopLevel<'a>>();
-        let mut cursor = Cursor {
-            text: self.text,
-            offset: 0,
-            line: self.line,
-            line_start: 0,
-        };
-        loop {
-            let start = stream.byte_offset();
-            let Some(next) = stream.next() else {
-                return Ok(());
-            };
-            let top = match next {
-                Ok(top) => top,
-                Err(_) if start == 0 && self.is_flow_yaml() => return self.yaml(sink),
-                Err(error) => return Err(self.malformed(&error)),
-            };
-            let whole = self.text[start..stream.byte_offset()].trim();
-            self.take_json(whole, top, &mut cursor, sink)?;
-        }
-    }
-
-    fn malformed(&self, error: &serde_json::Error) -> ReadError {
-        let line = self.line + error.line().saturating_sub(1);
-        ReadError::new(format!("malformed JSON: {}", bare_message(error)))
-            .at(self.place(line, Some(error.column())))
-    }
-
-    /// True when what looks like JSON is YAML that happens to start with a brace.
-    fn is_flow_yaml(&self) -> bool {
-        !self.source.ends_with(".json") && yaml::parse(self.text).is_ok()
-    }
-
-    fn take_json(
-        &self,
-        whole: &'a str,
-        top: TopLevel<'a>,
-        cursor: &mut Cursor<'a>,
-        sink: &mut dyn Sink,
-    ) -> Result<(), ReadError> {
-        match top {
-            TopLevel::Array(items) => {
-                for item in items {
-                    self.json_item(item.get(), &Header::default(), cursor, sink, 1)?;
-                }
-            }
-            TopLevel::Object { header, items } => match (list_of(&header), items) {
-                (Some(implied), Some(items)) => {
-                    for item in items {
-                        self.json_item(item.get(), &implied, cursor, sink, 1)?;
-                    }
-                }
-                _ => {
-                    let place = self.json_place(whole, cursor);
-                    self.offer(&header, Document::Json(whole), &place, sink)?;
-                }
-            },
-        }
-        Ok(())
-    }
-
-    fn json_item(
-        &self,
-        item: &'a str,
-        implied: &Header,
-        cursor: &mut Cursor<'a>,
-        sink: &mut dyn Sink,
-        depth: usize,
-    ) -> Result<(), ReadError> {
-        let place = self.json_place(item, cursor);
-        let document = Document::Json(item);
-        let header = completed(document.header().map_err(|e| e.at(place.clone()))?, implied);
-        let Some(implied) = list_of(&header) else {
-            return self.offer(&header, document, &place, sink);
-        };
-        if depth >= LIST_DEPTH_MAX {
-            return Err(ReadError::new("lists are nested too deeply").at(place));
-        }
-        if let TopLevel::Object {
-            items: Some(items), ..
-        } = document.parse(&place)?
-        {
-            for item in items {
-                self.json_item(item.get(), &implied, cursor, sink, depth + 1)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Where `item`, a slice of this part, starts.
-    fn json_place(&self, item: &str, cursor: &mut Cursor<'_>) -> Place {
-        let offset = (item.as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize);
-        let (line, column) = cursor.advance(offset);
-        self.place(line, Some(column))
-    }
-
-    fn yaml(&self, sink: &mut dyn Sink) -> Result<(), ReadError> {
-        let place = self.place(self.line + yaml::lead(self.text), None);
-        let value = yaml::parse(self.text).map_err(|error| {
-            let line = self.line + error.line.unwrap_or(1).saturating_sub(1);
-            ReadError::new(format!("malformed YAML: {}", error.message))
-                .at(self.place(line, error.column))
-        })?;
-        self.yaml_item(&value, &Header::default(), &place, sink, 0)
-    }
-
-    fn yaml_item(
-        &self,
-        value: &Value,
-        implied: &Header,
-        place: &Place,
-        sink: &mut dyn Sink,
-        depth: usize,
-    ) -> Result<(), ReadError> {
-        if depth >= LIST_DEPTH_MAX {
-            return Err(ReadError::new("lists are nested too deeply").at(place.clone()));
-        }
-        if value.is_null() {
-            return Ok(());
-        }
-        if let (Some(items), 0) = (value.as_array(), depth) {
-            for item in items {
-                self.yaml_item(item, &Header::default(), place, sink, depth + 1)?;
-            }
-            return Ok(());
-        }
-        let document = Document::Value(value);
-        let header = completed(document.header().map_err(|e| e.at(place.clone()))?, implied);
-        match (list_of(&header), value.get("items")) {
-            (Some(implied), Some(Value::Array(items))) => {
-                for item in items {
-                    self.yaml_item(item, &implied, place, sink, depth + 1)?;
-                }
-                Ok(())
-            }
-            (Some(_), None | Some(Value::Null)) => Ok(()),
-            (Some(_), Some(_)) => {
-                let error = ReadError::new("items is not a list").at(place.clone());
-                Err(error.of(document.title()))
-            }
-            (None, _) => self.offer(&header, document, place, sink),
-        }
-    }
-
-    fn offer(
-        &self,
-        header: &Header,
-        document: Document<'_>,
-        place: &Place,
-        sink: &mut dyn Sink,
-    ) -> Result<(), ReadError> {
-        let problem = match (header.kind.as_str(), header.api_version.as_str()) {
-            ("", _) => "there is no kind; is this a Kubernetes object?",
-            (_, "") => "there is no apiVersion; is this a Kubernetes object?",
-            _ => return sink.accept(header, document, place),
-        };
-        let error = ReadError::new(problem).at(place.clone());
-        Err(error.of(document.title()))
-    }
-}
-
-/// For a list, what its items are when they do not say so themselves.
-fn list_of(header: &Header) -> Option<Header> {
-    if header.kind == "List" {
-        return Some(Header::default());
-    }
-    let kind = header.kind.strip_suffix("List")?;
-    Some(Header {
-        api_version: header.api_version.clone(),
-        kind: kind.to_owned(),
-    })
-}
-
-fn completed(mut header: Header, implied: &Header) -> Header {
-    if header.kind.is_empty() {
-        header.kind.clone_from(&implied.kind);
-    }
-    if header.api_version.is_empty() {
-        header.api_version.clone_from(&implied.api_version);
-    }
-    header
-}
-
-fn newlines(text: &str) -> usize {
-    text.bytes().filter(|b| *b == b'\n').count()
-}
-
-/// The message without the position that is shown elsewhere.
-fn bare_message(error: &serde_json::Error) -> String {
-    let message = error.to_string();
-    match message.rfind(" at line ") {
-        Some(end) => message[..end].to_owned(),
-        None => message,
     }
 }
 

@@ -1,8 +1,10 @@
 //! What went wrong while reading, and where.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use joiner_model::Name;
+
+use crate::wording;
 
 /// A place in the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +60,15 @@ impl ReadError {
         self
     }
 
+    /// The same, with the path of the field continued upward.
+    pub(crate) fn below(mut self, path: &str) -> Self {
+        self.field = Some(match self.field {
+            Some(field) => format!("{path}.{field}"),
+            None => path.to_owned(),
+        });
+        self
+    }
+
     pub(crate) fn field(mut self, field: impl Into<String>) -> Self {
         self.field.get_or_insert(field.into());
         self
@@ -69,12 +80,15 @@ impl fmt::Display for ReadError {
         if let Some(place) = &self.place {
             write!(f, "{place}: ")?;
         }
-        if let Some(object) = &self.object {
-            write!(f, "{object}: ")?;
+        for part in [&self.object, &self.field].into_iter().flatten() {
+            write!(f, "{}: ", wording::one_line(part))?;
         }
-        if let Some(field) = &self.field {
-            write!(f, "{field}: ")?;
+        for c in self.problem.chars() {
+            match c.is_control() {
+                true => write!(f, "{}", c.escape_debug())?,
+                false => f.write_char(c)?,
+            }
         }
-        f.write_str(&self.problem)
+        Ok(())
     }
 }

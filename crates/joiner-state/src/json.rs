@@ -1,5 +1,6 @@
 //! The outermost layer of a JSON document.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -13,7 +14,9 @@ pub(crate) enum TopLevel<'a> {
     Array(Vec<&'a RawValue>),
     Object {
         header: Header,
-        items: Option<Vec<&'a RawValue>>,
+        items: Items<'a>,
+        /// A key of the outermost layer is there twice.
+        twice: bool,
     },
 }
 
@@ -41,23 +44,35 @@ impl<'de> Visitor<'de> for TopLevelVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (mut header, mut items) = (Header::default(), None);
+        let (mut header, mut items) = (Header::default(), Items::Absent);
+        let (mut keys, mut twice) = (HashSet::new(), false);
         while let Some(key) = map.next_key::<Text<'de>>()? {
             match &*key {
                 "apiVersion" => header.api_version = map.next_value::<Text<'de>>()?.to_string(),
                 "kind" => header.kind = map.next_value::<Text<'de>>()?.to_string(),
-                "items" => items = map.next_value::<Items<'de>>()?.0,
+                "items" => items = map.next_value::<Items<'de>>()?,
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }
+            twice |= !keys.insert(key);
         }
-        Ok(TopLevel::Object { header, items })
+        Ok(TopLevel::Object {
+            header,
+            items,
+            twice,
+        })
     }
 }
 
-/// The items of a list; something else under that name is not looked at.
-struct Items<'a>(Option<Vec<&'a RawValue>>);
+/// What an object has under the name of items.
+pub(crate) enum Items<'a> {
+    Absent,
+    /// `null` is an empty list.
+    List(Vec<&'a RawValue>),
+    /// Something that is no list, which is not looked at.
+    Other,
+}
 
 impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -79,35 +94,35 @@ impl<'de> Visitor<'de> for ItemsVisitor {
         while let Some(item) = seq.next_element::<&'de RawValue>()? {
             items.push(item);
         }
-        Ok(Items(Some(items)))
+        Ok(Items::List(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
         IgnoredAny.visit_map(map)?;
-        Ok(Items(None))
+        Ok(Items::Other)
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Items(Some(Vec::new())))
+        Ok(Items::List(Vec::new()))
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Items(None))
+        Ok(Items::Other)
     }
 
     fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(Items(None))
+        Ok(Items::Other)
     }
 
     fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(Items(None))
+        Ok(Items::Other)
     }
 
     fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Items(None))
+        Ok(Items::Other)
     }
 
     fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(Items(None))
+        Ok(Items::Other)
     }
 }

@@ -16,8 +16,8 @@
 //! ```
 //!
 //! Reading follows the API server and kubectl: `null` is absence, missing requests default to
-//! limits, the last of equal keys wins in YAML. Objects of our own kinds pass the same schemas and
-//! rules as in a cluster.
+//! limits, a key that one object has twice is an error. Objects of our own kinds pass the same
+//! schemas and rules as in a cluster.
 
 mod admission;
 mod catalog_file;
@@ -26,7 +26,6 @@ mod documents;
 mod draft;
 mod error;
 mod json;
-mod label_syntax;
 mod names;
 mod nodes;
 mod objects;
@@ -35,11 +34,14 @@ mod pod;
 mod pools;
 mod problem;
 pub mod quantity;
+mod reader;
 mod requests;
 mod selection;
 mod topology;
+mod unique;
 mod volumes;
 mod wire;
+mod wording;
 mod workloads;
 mod yaml;
 

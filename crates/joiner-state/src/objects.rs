@@ -1,11 +1,11 @@
 //! Everything that was read, before it becomes a problem.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use joiner_api::names::object_name_error;
 use joiner_model::{Labels, Name, Resources, Terms, Toleration};
 
-use crate::documents::{self, Document, Header, Sink, Source};
+use crate::documents::{Document, Header, Sink, Source};
 use crate::draft::{DraftIx, Drafts};
 use crate::error::{Place, ReadError};
 use crate::names::Names;
@@ -18,10 +18,31 @@ use crate::wire::pod::Pod;
 use crate::wire::workload::{PriorityClass, RuntimeClass};
 use crate::wire::{Bare, Meta, text};
 use crate::workloads::{DaemonRecord, WorkloadRecord};
-use crate::{admission, requests, selection};
+use crate::{admission, reader, requests, selection, wording};
 
 /// The most pods that one problem may have.
 pub(crate) const PODS_MAX: usize = 5_000_000;
+
+/// Kinds that are read, for whoever mistypes one.
+const READ: [(&str, &str); 17] = [
+    ("Pod", "v1"),
+    ("Node", "v1"),
+    ("Namespace", "v1"),
+    ("PersistentVolumeClaim", "v1"),
+    ("PersistentVolume", "v1"),
+    ("StorageClass", "storage.k8s.io/v1"),
+    ("CSINode", "storage.k8s.io/v1"),
+    ("DaemonSet", "apps/v1"),
+    ("Deployment", "apps/v1"),
+    ("ReplicaSet", "apps/v1"),
+    ("StatefulSet", "apps/v1"),
+    ("Job", "batch/v1"),
+    ("PriorityClass", "scheduling.k8s.io/v1"),
+    ("RuntimeClass", "node.k8s.io/v1"),
+    ("NodePool", "karpenter.sh/v1"),
+    ("NodeClaim", "karpenter.sh/v1"),
+    ("NodeOverlay", "karpenter.sh/v1alpha1"),
+];
 
 /// Where a pod stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,9 +109,14 @@ pub struct Objects {
     pub(crate) runtimes: HashMap<Name, RuntimeRecord>,
     pub(crate) volumes: VolumeObjects,
     pub(crate) warnings: Vec<String>,
-    skipped: BTreeMap<String, usize>,
+    /// How many objects were skipped, by kind and version.
+    skipped: BTreeMap<(String, String), usize>,
     seen: HashMap<(Name, Name), (u32, u32)>,
     sources: Vec<Name>,
+    /// What has been warned about.
+    noted: HashSet<String>,
+    /// How many of the sources have nothing in them.
+    n_empty: usize,
 }
 
 impl Objects {
@@ -112,7 +138,18 @@ impl Objects {
     /// The first piece of input that cannot be used.
     pub fn add(&mut self, source: &Source) -> Result<(), ReadError> {
         self.sources.push(source.name.as_str().into());
-        documents::feed(source, self)
+        if !reader::feed(source, self)? {
+            self.n_empty += 1;
+            let warning = format!("{}: there is no object in it", source.name);
+            self.warnings.push(warning);
+        }
+        Ok(())
+    }
+
+    /// True when no source had an object in it, nor even an empty list of objects.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.n_empty == self.sources.len()
     }
 
     /// The node classes that were read.
@@ -123,11 +160,23 @@ impl Objects {
 
     /// Things worth telling that did not stop the reading.
     pub(crate) fn all_warnings(&self) -> Vec<String> {
-        let skipped = self.skipped.iter().map(|(kind, count)| match count {
-            1 => format!("skipped 1 object of kind {kind}, which is not read"),
-            _ => format!("skipped {count} objects of kind {kind}, which is not read"),
+        let skipped = self.skipped.iter().map(|((kind, version), count)| {
+            let objects = if *count == 1 { "object" } else { "objects" };
+            let alike = |(known, _): &&(&str, &str)| known.eq_ignore_ascii_case(kind);
+            let hint = match READ.iter().find(alike) {
+                Some((kind, version)) => format!("; did you mean {kind} ({version})?"),
+                None => String::new(),
+            };
+            format!("skipped {count} {objects} of kind {kind} ({version}), which is not read{hint}")
         });
         skipped.chain(self.warnings.iter().cloned()).collect()
+    }
+
+    /// Warns about something odd, once for all objects that have it.
+    pub(crate) fn note(&mut self, title: &str, note: &str) {
+        if self.noted.insert(note.to_owned()) {
+            self.warnings.push(format!("{title}: {note}"));
+        }
     }
 
     /// Registers an object; two of the same name are an error. Returns `namespace/name`, or the
@@ -139,9 +188,27 @@ impl Objects {
         name: &str,
         place: &Place,
     ) -> Result<Name, ReadError> {
+        let wrong = |field: &str, problem: String| {
+            let title = match name {
+                "" => kind.to_owned(),
+                name => format!("{kind} {name}"),
+            };
+            let error = ReadError::new(problem).field(format!("metadata.{field}"));
+            Err(error.of(title).at(place.clone()))
+        };
         if name.is_empty() {
-            let error = ReadError::new("there is no name").field("metadata.name");
-            return Err(error.of(kind).at(place.clone()));
+            return wrong("name", "there is no name".to_owned());
+        }
+        if let Some(why) = object_name_error(name) {
+            return wrong("name", format!("{:?} {why}", wording::shown(name)));
+        }
+        if let Some(namespace) = namespace
+            && let Some(why) = object_name_error(namespace)
+        {
+            return wrong(
+                "namespace",
+                format!("{:?} {why}", wording::shown(namespace)),
+            );
         }
         let full: Name = match namespace {
             Some(namespace) => format!("{namespace}/{name}").into(),
@@ -165,15 +232,14 @@ impl Objects {
         let meta = pod.metadata.unwrap_or_default();
         let spec = pod.spec.unwrap_or_default();
         let namespace = meta.namespace();
-        let own_name = match (text(&meta.name), text(&meta.generate_name)) {
-            ("", "") => Cow::Borrowed(""),
-            ("", start) => Cow::Owned(format!("{start}{}", self.pods.len())),
-            (name, _) => Cow::Borrowed(name),
-        };
+        let own_name = meta.own_name(self.pods.len());
         let name = self.register("Pod", Some(namespace), &own_name, place)?;
         let told = (&spec, pod.status.as_ref());
-        let draft = pod::draft(namespace, meta.labels.as_ref(), told, &mut self.names)
+        let (draft, notes) = pod::draft(namespace, meta.labels.as_ref(), told, &mut self.names)
             .map_err(|e| e.of(format!("Pod {name}")).at(place.clone()))?;
+        for note in notes {
+            self.note(&format!("Pod {name}"), &note);
+        }
         let node = match text(&spec.node_name) {
             "" => None,
             node => Some(self.names.get(node)),
@@ -191,6 +257,8 @@ impl Objects {
             "" | "Pending" => Stage::Live,
             _ => Stage::Stray,
         };
+        let volumes = pod::volumes(&spec, &mut self.names)
+            .map_err(|e| e.of(format!("Pod {name}")).at(place.clone()))?;
         let owner = self.owner(&meta);
         let created = owner
             .as_ref()
@@ -202,7 +270,7 @@ impl Objects {
             draft: self.drafts.intern(draft),
             node,
             owner,
-            volumes: pod::volumes(&spec, &mut self.names),
+            volumes,
             created,
             stage,
         };
@@ -255,8 +323,9 @@ impl Objects {
         let scheduling = class.scheduling.unwrap_or_default();
         let node_selector = pod::labels(scheduling.node_selector.as_ref(), &mut self.names);
         let tolerations = scheduling.tolerations.unwrap_or_default();
-        let tolerations = selection::tolerations(&tolerations, &mut self.names)
-            .map_err(|e| e.of(format!("RuntimeClass {name}")).at(place.clone()))?;
+        let tolerations =
+            selection::tolerations(&tolerations, "scheduling.tolerations", &mut self.names)
+                .map_err(|e| e.of(format!("RuntimeClass {name}")).at(place.clone()))?;
         let record = RuntimeRecord {
             overhead: requests::overhead(&overhead),
             node_selector: node_selector
@@ -303,7 +372,7 @@ impl Sink for Objects {
                 self.take_node_class(header, document, place)
             }
             (_, kind) => {
-                let kind = format!("{kind} ({})", header.api_version);
+                let kind = (kind.to_owned(), header.api_version.clone());
                 *self.skipped.entry(kind).or_default() += 1;
                 Ok(())
             }

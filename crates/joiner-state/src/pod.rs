@@ -23,13 +23,14 @@ pub(crate) enum VolumeUse {
     },
 }
 
-/// Reads a pod spec. Errors name the field from `spec` on.
+/// Reads a pod spec, and what is odd about it though not wrong. Errors name the field from `spec`
+/// on.
 pub(crate) fn draft(
     namespace: &str,
     labels: Option<&TextMap<'_>>,
     (spec, status): (&PodSpec<'_>, Option<&PodStatus<'_>>),
     names: &mut Names,
-) -> Result<Draft, ReadError> {
+) -> Result<(Draft, Vec<String>), ReadError> {
     let mut draft = Draft::default();
     draft.shape.namespace = names.get(namespace);
     draft.shape.labels = self::labels(labels, names);
@@ -43,18 +44,18 @@ pub(crate) fn draft(
         draft.runtime_class = Some(names.get(class));
     }
     draft.shape.requests = requests::effective(spec, status);
-    let selection = selection::selection(spec, names);
+    let selection = selection::selection(spec, names)?;
     draft.shape.node_selector = selection.selector;
     draft.shape.node_terms = selection.required;
     draft.shape.preferred_node_terms = selection.preferred;
     let devices = claims_devices(spec)
         .then(|| "it claims devices (resourceClaims), which is not supported yet".to_owned());
     draft.ignored = devices.or(selection.ignored).map(|why| names.get(&why));
-    draft.shape.tolerations =
-        selection::tolerations(spec.tolerations.as_deref().unwrap_or_default(), names)?;
+    let tolerations = spec.tolerations.as_deref().unwrap_or_default();
+    draft.shape.tolerations = selection::tolerations(tolerations, "spec.tolerations", names)?;
     draft.shape.ports = ports(spec, names)?;
-    topology::rules(spec, &mut draft, names)?;
-    Ok(draft)
+    let notes = topology::rules(spec, &mut draft, names)?;
+    Ok((draft, notes))
 }
 
 /// True for a pod that needs devices handed out by a driver.
@@ -73,12 +74,20 @@ pub(crate) fn labels(given: Option<&TextMap<'_>>, names: &mut Names) -> Labels {
         .collect()
 }
 
-/// Claims behind the volumes of a pod, in order.
-pub(crate) fn volumes(spec: &PodSpec<'_>, names: &mut Names) -> Box<[VolumeUse]> {
+/// Claims behind the volumes of a pod, in order. Errors name the field from `spec` on.
+pub(crate) fn volumes(
+    spec: &PodSpec<'_>,
+    names: &mut Names,
+) -> Result<Box<[VolumeUse]>, ReadError> {
     let mut uses = Vec::new();
-    for volume in spec.volumes.iter().flatten() {
+    for (ix, volume) in spec.volumes.iter().flatten().enumerate() {
         if let Some(claim) = &volume.persistent_volume_claim {
-            uses.push(VolumeUse::Claim(names.get(text(&claim.claim_name))));
+            let claim = text(&claim.claim_name);
+            if claim.is_empty() {
+                let field = format!("spec.volumes[{ix}].persistentVolumeClaim.claimName");
+                return Err(ReadError::new("there is no name of a claim").field(field));
+            }
+            uses.push(VolumeUse::Claim(names.get(claim)));
         } else if let Some(ephemeral) = &volume.ephemeral {
             let template = ephemeral.volume_claim_template.as_ref();
             let class = template
@@ -90,7 +99,7 @@ pub(crate) fn volumes(spec: &PodSpec<'_>, names: &mut Names) -> Box<[VolumeUse]>
             });
         }
     }
-    uses.into_boxed_slice()
+    Ok(uses.into_boxed_slice())
 }
 
 fn ports(spec: &PodSpec<'_>, names: &mut Names) -> Result<Vec<HostPort>, ReadError> {

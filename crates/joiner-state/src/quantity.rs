@@ -7,6 +7,8 @@ use std::fmt;
 
 use joiner_model::{ResourceName, Resources};
 
+use crate::wording::shown;
+
 const NANO: i128 = 1_000_000_000;
 /// The largest amount that Kubernetes itself can count.
 const NANOS_MAX: i128 = i64::MAX as i128 * NANO;
@@ -39,8 +41,13 @@ impl fmt::Display for QuantityError {
                     "{text:?} is not a quantity (write for example 500m, 2 or 1.5Gi)"
                 )
             }
-            Self::Negative(text) => write!(f, "{text:?} is negative"),
-            Self::TooLarge(text) => write!(f, "{text:?} is too large"),
+            Self::Negative(text) => write!(f, "{text:?} is negative; write 0 or more"),
+            Self::TooLarge(text) => {
+                write!(
+                    f,
+                    "{text:?} is too large; at most 9E can be counted, 9P of cpu"
+                )
+            }
         }
     }
 }
@@ -114,6 +121,19 @@ impl Quantity {
         Ok(quantity)
     }
 
+    /// The amount of this resource that `text` says, which may not be below zero.
+    ///
+    /// # Errors
+    /// When the text is not a quantity, negative, or more than can be counted in the resource's
+    /// unit.
+    pub fn parse_amount_of(name: &ResourceName, text: &str) -> Result<Self, QuantityError> {
+        let quantity = Self::parse_amount(text)?;
+        if quantity.nanos / unit(name) > i128::from(i64::MAX) {
+            return Err(QuantityError::TooLarge(shown(text)));
+        }
+        Ok(quantity)
+    }
+
     /// The exact figure in thousand-millionths.
     #[must_use]
     pub const fn nanos(self) -> i128 {
@@ -154,7 +174,7 @@ impl Quantity {
 /// # Errors
 /// When the text is not a quantity, too large, or negative.
 pub fn parse_request(name: &ResourceName, text: &str) -> Result<u64, QuantityError> {
-    Ok(Quantity::parse_amount(text)?.units_up(name))
+    Ok(Quantity::parse_amount_of(name, text)?.units_up(name))
 }
 
 /// Amounts as the model counts them, for something that is there.
@@ -168,7 +188,7 @@ pub fn parse_capacity<'t>(
         .into_iter()
         .map(|(name, text)| {
             let name = ResourceName::parse(name);
-            let amount = Quantity::parse_amount(text)?.units_down(&name);
+            let amount = Quantity::parse_amount_of(&name, text)?.units_down(&name);
             Ok((name, amount))
         })
         .collect()
@@ -186,11 +206,6 @@ fn unit(name: &ResourceName) -> i128 {
 
 fn clamp(units: i128) -> u64 {
     u64::try_from(units).unwrap_or(u64::MAX)
-}
-
-/// Text for a message: hostile input can be long.
-fn shown(text: &str) -> String {
-    text.chars().take(60).collect()
 }
 
 fn scale(suffix: &str) -> Option<Scale> {

@@ -64,9 +64,15 @@ fn errors_show_the_text() {
             "1 Gi",
             r#""1 Gi" is not a quantity (write for example 500m, 2 or 1.5Gi)"#,
         ),
-        ("12Ei", r#""12Ei" is too large"#),
-        ("1e999", r#""1e999" is too large"#),
-        ("-1m", r#""-1m" is negative"#),
+        (
+            "12Ei",
+            r#""12Ei" is too large; at most 9E can be counted, 9P of cpu"#,
+        ),
+        (
+            "1e400",
+            r#""1e400" is too large; at most 9E can be counted, 9P of cpu"#,
+        ),
+        ("-1m", r#""-1m" is negative; write 0 or more"#),
     ] {
         assert_eq!(
             Quantity::parse_amount(text).unwrap_err().to_string(),
@@ -78,6 +84,23 @@ fn errors_show_the_text() {
     ] {
         assert!(Quantity::parse(text).is_err(), "{text}");
     }
+}
+
+#[test]
+fn no_amount_is_cut_off() {
+    let cpu = ResourceName::Cpu;
+    assert_eq!(
+        parse_request(&cpu, "9P").unwrap(),
+        9_000_000_000_000_000_000
+    );
+    assert!(parse_request(&cpu, "9E").is_err());
+    assert!(parse_request(&cpu, "9223372036854775807").is_err());
+    let memory = ResourceName::Memory;
+    assert_eq!(
+        parse_request(&memory, "9E").unwrap(),
+        9_000_000_000_000_000_000
+    );
+    assert!(parse_capacity([("cpu", "9E")]).is_err());
 }
 
 proptest! {

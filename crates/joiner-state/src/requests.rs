@@ -120,7 +120,7 @@ fn requested<'s>(
         .limits
         .iter()
         .flatten()
-        .filter(move |(name, _)| !requests.is_some_and(|r| r.contains_key(*name)));
+        .filter(move |(name, _)| !requests.is_some_and(|r| r.contains_key(name)));
     resources
         .requests
         .iter()

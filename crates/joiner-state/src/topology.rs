@@ -2,171 +2,213 @@
 
 use std::collections::BTreeSet;
 
-use joiner_model::{Labels, Name, PodTerm, Selector, SelectorExpr, SelectorOp, Spread, keys};
+use joiner_api::names::{key_error, label_value_error};
+use joiner_model::{Name, PodTerm, Selector, SelectorExpr, SelectorOp, Spread, keys};
 
 use crate::draft::{Draft, NamespaceRule, TermList};
 use crate::error::ReadError;
-use crate::label_syntax;
 use crate::names::Names;
+use crate::selection::{self, PREFERRED, REQUIRED, weight};
 use crate::wire::pod::{PodAffinity, PodSpec, SpreadConstraint};
-use crate::wire::{self, LabelSelector, Text, text};
+use crate::wire::{self, Expression, LabelSelector, Text, text};
+use crate::wording::shown;
 
-/// Fills in the rules of a draft whose namespace and labels are known.
+/// Fills in the rules of a draft whose namespace and labels are known. Returns what is odd about
+/// them, though not wrong.
 pub(crate) fn rules(
     spec: &PodSpec<'_>,
     draft: &mut Draft,
     names: &mut Names,
-) -> Result<(), ReadError> {
+) -> Result<Vec<String>, ReadError> {
+    let mut rules = Rules {
+        draft,
+        names,
+        notes: Vec::new(),
+    };
     if let Some(affinity) = &spec.affinity {
-        let (required, preferred) = (TermList::Affinity, TermList::PreferredAffinity);
-        pod_affinity(
-            affinity.pod_affinity.as_ref(),
-            (required, preferred),
-            draft,
-            names,
-        )
-        .map_err(|e| prefixed(e, "spec.affinity.podAffinity"))?;
-        let (required, preferred) = (TermList::AntiAffinity, TermList::PreferredAntiAffinity);
-        let anti = affinity.pod_anti_affinity.as_ref();
-        pod_affinity(anti, (required, preferred), draft, names)
-            .map_err(|e| prefixed(e, "spec.affinity.podAntiAffinity"))?;
+        let lists = (TermList::Affinity, TermList::PreferredAffinity);
+        rules
+            .pod_affinity(affinity.pod_affinity.as_ref(), lists)
+            .map_err(|e| e.below("spec.affinity.podAffinity"))?;
+        let lists = (TermList::AntiAffinity, TermList::PreferredAntiAffinity);
+        rules
+            .pod_affinity(affinity.pod_anti_affinity.as_ref(), lists)
+            .map_err(|e| e.below("spec.affinity.podAntiAffinity"))?;
     }
     let constraints = spec.topology_spread_constraints.as_deref();
     for (ix, constraint) in constraints.unwrap_or_default().iter().enumerate() {
-        let spread = spread(constraint, &draft.shape.labels, names)
-            .map_err(|e| prefixed(e, &format!("spec.topologySpreadConstraints[{ix}]")))?;
-        draft.shape.spreads.push(spread);
+        let spread = rules
+            .spread(constraint)
+            .map_err(|e| e.below(&format!("spec.topologySpreadConstraints[{ix}]")))?;
+        rules.draft.shape.spreads.push(spread);
     }
-    Ok(())
+    Ok(rules.notes)
 }
 
-fn pod_affinity(
-    affinity: Option<&PodAffinity<'_>>,
-    (required, preferred): (TermList, TermList),
-    draft: &mut Draft,
-    names: &mut Names,
-) -> Result<(), ReadError> {
-    let Some(affinity) = affinity else {
-        return Ok(());
-    };
-    for (ix, term) in affinity.required.iter().flatten().enumerate() {
-        let term = pod_term(term, required, draft, names).map_err(|e| {
-            prefixed(
-                e,
-                &format!("requiredDuringSchedulingIgnoredDuringExecution[{ix}]"),
-            )
-        })?;
-        draft.push_term(required, 0, term);
-    }
-    for (ix, wish) in affinity.preferred.iter().flatten().enumerate() {
-        let Some(term) = &wish.pod_affinity_term else {
-            continue;
+/// The rules of one pod, while they are being read.
+struct Rules<'r> {
+    draft: &'r mut Draft,
+    names: &'r mut Names,
+    notes: Vec<String>,
+}
+
+impl Rules<'_> {
+    fn pod_affinity(
+        &mut self,
+        affinity: Option<&PodAffinity<'_>>,
+        (required, preferred): (TermList, TermList),
+    ) -> Result<(), ReadError> {
+        let Some(affinity) = affinity else {
+            return Ok(());
         };
-        let term = pod_term(term, preferred, draft, names).map_err(|e| {
-            let list = "preferredDuringSchedulingIgnoredDuringExecution";
-            prefixed(e, &format!("{list}[{ix}].podAffinityTerm"))
-        })?;
-        draft.push_term(preferred, wish.weight.unwrap_or(1), term);
-    }
-    Ok(())
-}
-
-fn pod_term(
-    term: &wire::pod::PodTerm<'_>,
-    list: TermList,
-    draft: &mut Draft,
-    names: &mut Names,
-) -> Result<PodTerm, ReadError> {
-    let key = topology_key(text(&term.topology_key), names)?;
-    let mut namespaces: Vec<Name> = term
-        .namespaces
-        .iter()
-        .flatten()
-        .map(|n| names.get(n))
-        .collect();
-    if let Some(selected) = &term.namespace_selector {
-        draft.namespaces.push(NamespaceRule {
-            list,
-            term_ix: draft.len_of(list),
-            selector: selector(selected, names),
-        });
-    } else if namespaces.is_empty() {
-        namespaces.push(draft.shape.namespace.clone());
-    }
-    namespaces.sort();
-    namespaces.dedup();
-    let labels = &draft.shape.labels;
-    let mut extra = folded(
-        term.match_label_keys.as_ref(),
-        SelectorOp::In,
-        labels,
-        names,
-    );
-    extra.extend(folded(
-        term.mismatch_label_keys.as_ref(),
-        SelectorOp::NotIn,
-        labels,
-        names,
-    ));
-    Ok(PodTerm {
-        key,
-        namespaces,
-        selector: with_extra(term.label_selector.as_ref(), extra, names),
-    })
-}
-
-fn spread(
-    constraint: &SpreadConstraint<'_>,
-    labels: &Labels,
-    names: &mut Names,
-) -> Result<Spread, ReadError> {
-    let policy = |word: &str, default: bool, field: &str| match word {
-        "" => Ok(default),
-        "Honor" => Ok(true),
-        "Ignore" => Ok(false),
-        other => {
-            let problem = format!("{other:?} is not one of Honor, Ignore");
-            Err(ReadError::new(problem).field(field))
+        for (ix, term) in affinity.required.iter().flatten().enumerate() {
+            let path = format!("{REQUIRED}[{ix}]");
+            let term = self.pod_term(term, required).map_err(|e| e.below(&path))?;
+            self.draft.push_term(required, 0, term);
         }
-    };
-    let positive = |figure: i32, field: &str| match u32::try_from(figure) {
-        Ok(figure) if figure > 0 => Ok(figure),
-        _ => Err(ReadError::new(format!("{figure} is not above zero")).field(field)),
-    };
-    let hard = match text(&constraint.when_unsatisfiable) {
-        "" | "DoNotSchedule" => true,
-        "ScheduleAnyway" => false,
-        other => {
-            let problem = format!("{other:?} is not one of DoNotSchedule, ScheduleAnyway");
-            return Err(ReadError::new(problem).field("whenUnsatisfiable"));
+        for (ix, wish) in affinity.preferred.iter().flatten().enumerate() {
+            let path = format!("{PREFERRED}[{ix}]");
+            let weight = weight(wish.weight).map_err(|e| e.below(&path))?;
+            let Some(term) = &wish.pod_affinity_term else {
+                continue;
+            };
+            let term = self
+                .pod_term(term, preferred)
+                .map_err(|e| e.below("podAffinityTerm").below(&path))?;
+            self.draft.push_term(preferred, weight, term);
         }
-    };
-    let extra = folded(
-        constraint.match_label_keys.as_ref(),
-        SelectorOp::In,
-        labels,
-        names,
-    );
-    Ok(Spread {
-        key: topology_key(text(&constraint.topology_key), names)?,
-        max_skew: positive(constraint.max_skew.unwrap_or(1), "maxSkew")?,
-        hard,
-        selector: with_extra(constraint.label_selector.as_ref(), extra, names),
-        min_domains: constraint
-            .min_domains
-            .map(|n| positive(n, "minDomains"))
-            .transpose()?,
-        honor_affinity: policy(
-            text(&constraint.node_affinity_policy),
-            true,
-            "nodeAffinityPolicy",
-        )?,
-        honor_taints: policy(
-            text(&constraint.node_taints_policy),
-            false,
-            "nodeTaintsPolicy",
-        )?,
-    })
+        Ok(())
+    }
+
+    fn pod_term(
+        &mut self,
+        term: &wire::pod::PodTerm<'_>,
+        list: TermList,
+    ) -> Result<PodTerm, ReadError> {
+        let key = topology_key(text(&term.topology_key), self.names)?;
+        let mut namespaces: Vec<Name> = term
+            .namespaces
+            .iter()
+            .flatten()
+            .map(|n| self.names.get(n))
+            .collect();
+        if let Some(selected) = &term.namespace_selector {
+            let selector = self
+                .usable(selected)
+                .map_err(|e| e.below("namespaceSelector"))?;
+            let term_ix = self.draft.len_of(list);
+            self.draft.namespaces.push(NamespaceRule {
+                list,
+                term_ix,
+                selector,
+            });
+        } else if namespaces.is_empty() {
+            namespaces.push(self.draft.shape.namespace.clone());
+        }
+        namespaces.sort();
+        namespaces.dedup();
+        let mut extra = self.folded(term.match_label_keys.as_ref(), SelectorOp::In);
+        extra.extend(self.folded(term.mismatch_label_keys.as_ref(), SelectorOp::NotIn));
+        Ok(PodTerm {
+            key,
+            namespaces,
+            selector: self.with_extra(term.label_selector.as_ref(), extra)?,
+        })
+    }
+
+    fn spread(&mut self, constraint: &SpreadConstraint<'_>) -> Result<Spread, ReadError> {
+        let policy = |word: &str, default: bool, field: &str| match word {
+            "" => Ok(default),
+            "Honor" => Ok(true),
+            "Ignore" => Ok(false),
+            other => {
+                let problem = format!("{other:?} is not one of Honor, Ignore");
+                Err(ReadError::new(problem).field(field))
+            }
+        };
+        let positive = |figure: i32, field: &str| match u32::try_from(figure) {
+            Ok(figure) if figure > 0 => Ok(figure),
+            _ => Err(ReadError::new(format!("{figure} is not above zero")).field(field)),
+        };
+        let hard = match text(&constraint.when_unsatisfiable) {
+            "" | "DoNotSchedule" => true,
+            "ScheduleAnyway" => false,
+            other => {
+                let problem = format!("{other:?} is not one of DoNotSchedule, ScheduleAnyway");
+                return Err(ReadError::new(problem).field("whenUnsatisfiable"));
+            }
+        };
+        let extra = self.folded(constraint.match_label_keys.as_ref(), SelectorOp::In);
+        Ok(Spread {
+            key: topology_key(text(&constraint.topology_key), self.names)?,
+            max_skew: positive(constraint.max_skew.unwrap_or(1), "maxSkew")?,
+            hard,
+            selector: self.with_extra(constraint.label_selector.as_ref(), extra)?,
+            min_domains: constraint
+                .min_domains
+                .map(|n| positive(n, "minDomains"))
+                .transpose()?,
+            honor_affinity: policy(
+                text(&constraint.node_affinity_policy),
+                true,
+                "nodeAffinityPolicy",
+            )?,
+            honor_taints: policy(
+                text(&constraint.node_taints_policy),
+                false,
+                "nodeTaintsPolicy",
+            )?,
+        })
+    }
+
+    /// Expressions for label keys whose values are to be those of the pod itself.
+    fn folded(&mut self, label_keys: Option<&Vec<Text<'_>>>, op: SelectorOp) -> Vec<SelectorExpr> {
+        let labels = &self.draft.shape.labels;
+        let with_value = |key: &Text<'_>| {
+            Some(SelectorExpr {
+                key: self.names.get(key),
+                op,
+                values: BTreeSet::from([labels.get(&**key)?.clone()]),
+            })
+        };
+        label_keys
+            .into_iter()
+            .flatten()
+            .filter_map(with_value)
+            .collect()
+    }
+
+    /// The selector with `extra` in it. No selector stays none unless there is something extra.
+    fn with_extra(
+        &mut self,
+        given: Option<&LabelSelector<'_>>,
+        extra: Vec<SelectorExpr>,
+    ) -> Result<Option<Selector>, ReadError> {
+        let base = match given {
+            Some(given) => self.usable(given).map_err(|e| e.below("labelSelector"))?,
+            None if extra.is_empty() => None,
+            None => Some(Selector::default()),
+        };
+        Ok(match base {
+            Some(base) if !extra.is_empty() => {
+                let exprs = base.exprs().iter().cloned().chain(extra).collect();
+                Some(Selector::new(exprs))
+            }
+            base => base,
+        })
+    }
+
+    /// The selector, or `None` when no pod can have what it asks for, which is noted.
+    fn usable(&mut self, given: &LabelSelector<'_>) -> Result<Option<Selector>, ReadError> {
+        match selector(given, self.names)? {
+            Ok(selector) => Ok(Some(selector)),
+            Err(why) => {
+                self.notes
+                    .push(format!("a label selector selects nothing: {why}"));
+                Ok(None)
+            }
+        }
+    }
 }
 
 fn topology_key(key: &str, names: &mut Names) -> Result<Name, ReadError> {
@@ -176,94 +218,65 @@ fn topology_key(key: &str, names: &mut Names) -> Result<Name, ReadError> {
     Ok(names.get(keys::canonical(key)))
 }
 
-/// Expressions for label keys whose values are to be those of the pod itself.
-fn folded(
-    label_keys: Option<&Vec<Text<'_>>>,
-    op: SelectorOp,
-    labels: &Labels,
+/// A label selector. Text that no label can be is stored by clusters all the same and selects
+/// nothing; then the inner error says what it is.
+///
+/// # Errors
+/// What every API server refuses: operators and values that do not go together.
+pub(crate) fn selector(
+    given: &LabelSelector<'_>,
     names: &mut Names,
-) -> Vec<SelectorExpr> {
-    let with_value = |key: &Text<'_>| {
-        Some(SelectorExpr {
-            key: names.get(key),
-            op,
-            values: BTreeSet::from([labels.get(&**key)?.clone()]),
-        })
-    };
-    label_keys
-        .into_iter()
-        .flatten()
-        .filter_map(with_value)
-        .collect()
-}
-
-/// The selector with `extra` in it. No selector stays none unless there is something extra.
-fn with_extra(
-    given: Option<&LabelSelector<'_>>,
-    extra: Vec<SelectorExpr>,
-    names: &mut Names,
-) -> Option<Selector> {
-    let base = match given {
-        Some(given) => selector(given, names)?,
-        None if extra.is_empty() => return None,
-        None => Selector::default(),
-    };
-    if extra.is_empty() {
-        return Some(base);
-    }
-    let exprs = base.exprs().iter().cloned().chain(extra).collect();
-    Some(Selector::new(exprs))
-}
-
-/// A label selector, or `None` when it is not valid.
-pub(crate) fn selector(given: &LabelSelector<'_>, names: &mut Names) -> Option<Selector> {
+) -> Result<Result<Selector, String>, ReadError> {
     let mut exprs = Vec::new();
+    let mut odd = None;
     for (key, value) in given.match_labels.iter().flatten() {
+        odd = odd.or_else(|| odd_label(key, [&**value]));
         exprs.push(SelectorExpr {
-            key: valid_key(key, names)?,
+            key: names.get(key),
             op: SelectorOp::In,
-            values: BTreeSet::from([valid_value(value, names)?]),
+            values: BTreeSet::from([names.get(value)]),
         });
     }
-    for expression in given.match_expressions.iter().flatten() {
-        let values: Option<BTreeSet<Name>> = expression
-            .values
-            .iter()
-            .flatten()
-            .map(|v| valid_value(v, names))
-            .collect();
-        let values = values?;
-        let (op, needs_values) = match text(&expression.operator) {
-            "In" => (SelectorOp::In, true),
-            "NotIn" => (SelectorOp::NotIn, true),
-            "Exists" => (SelectorOp::Exists, false),
-            "DoesNotExist" => (SelectorOp::DoesNotExist, false),
-            _ => return None,
-        };
-        if values.is_empty() == needs_values {
-            return None;
-        }
+    for (ix, expression) in given.match_expressions.iter().flatten().enumerate() {
+        let op =
+            selector_op(expression).map_err(|e| e.below(&format!("matchExpressions[{ix}]")))?;
+        let values = expression.values.as_deref().unwrap_or_default();
+        odd = odd.or_else(|| odd_label(text(&expression.key), values.iter().map(|v| &**v)));
         exprs.push(SelectorExpr {
-            key: valid_key(text(&expression.key), names)?,
+            key: names.get(text(&expression.key)),
             op,
-            values,
+            values: values.iter().map(|value| names.get(value)).collect(),
         });
     }
-    Some(Selector::new(exprs))
+    Ok(match odd {
+        Some(why) => Err(why),
+        None => Ok(Selector::new(exprs)),
+    })
 }
 
-fn valid_key(key: &str, names: &mut Names) -> Option<Name> {
-    label_syntax::is_key(key).then(|| names.get(key))
+/// The operator of an expression, whose values must go with it.
+fn selector_op(expression: &Expression<'_>) -> Result<SelectorOp, ReadError> {
+    let op = match text(&expression.operator) {
+        "In" => SelectorOp::In,
+        "NotIn" => SelectorOp::NotIn,
+        "Exists" => SelectorOp::Exists,
+        "DoesNotExist" => SelectorOp::DoesNotExist,
+        other => {
+            let known = "In, NotIn, Exists, DoesNotExist";
+            return Err(selection::no_operator(other, known));
+        }
+    };
+    selection::check_count(expression)?;
+    Ok(op)
 }
 
-fn valid_value(value: &str, names: &mut Names) -> Option<Name> {
-    label_syntax::is_value(value).then(|| names.get(value))
-}
-
-fn prefixed(mut error: ReadError, path: &str) -> ReadError {
-    error.field = Some(match error.field {
-        Some(field) => format!("{path}.{field}"),
-        None => path.to_owned(),
-    });
-    error
+/// Why no label can be like this.
+fn odd_label<'v>(key: &str, values: impl IntoIterator<Item = &'v str>) -> Option<String> {
+    if let Some(why) = key_error(key) {
+        return Some(format!("the key {:?} {why}", shown(key)));
+    }
+    values.into_iter().find_map(|value| {
+        let why = label_value_error(value)?;
+        Some(format!("value {:?} of {key:?} {why}", shown(value)))
+    })
 }

@@ -10,6 +10,7 @@ use crate::names::Names;
 use crate::objects::Objects;
 use crate::pod::VolumeUse;
 use crate::selection;
+use crate::wire::pod::NodeSelector;
 use crate::wire::volume::{AnnotatedMeta, PersistentVolume, PersistentVolumeClaim, StorageClass};
 use crate::wire::{Expression, text};
 use crate::workloads::OwnClaim;
@@ -59,6 +60,8 @@ struct VolumeObject {
     driver: Option<Name>,
     /// One of these must hold for the node; empty: anywhere.
     terms: Vec<Terms>,
+    /// Its node affinity has only terms that no node can match.
+    nowhere: bool,
 }
 
 #[derive(Debug)]
@@ -196,6 +199,11 @@ impl VolumeObjects {
                 "its PersistentVolume {volume_name} is being deleted"
             ));
         }
+        if volume.nowhere {
+            return Err(format!(
+                "the node affinity of its PersistentVolume {volume_name} matches no node"
+            ));
+        }
         if !claim.bound {
             return Err(format!(
                 "its PersistentVolumeClaim {name} names a volume but is not bound to it yet \
@@ -317,20 +325,23 @@ impl Objects {
         };
         let on_host = spec.local.is_some() || spec.host_path.is_some();
         let required = spec.node_affinity.and_then(|a| a.required);
-        let selector_terms = required.and_then(|r| r.node_selector_terms);
         let mut terms = Vec::new();
-        for term in selector_terms.iter().flatten() {
-            let expressions = term.match_expressions.as_deref().unwrap_or_default();
-            let mut term = self.place_term(expressions, "PersistentVolume", &name, place)?;
-            if on_host {
+        if let Some(required) = &required {
+            terms = volume_terms(required, &mut self.names)
+                .map_err(|e| e.below("spec.nodeAffinity.required"))
+                .map_err(|e| e.of(format!("PersistentVolume {name}")).at(place.clone()))?;
+        }
+        let nowhere = required.is_some() && terms.is_empty();
+        if on_host {
+            for term in &mut terms {
                 term.retain(|r| &**r.key() != keys::HOSTNAME);
             }
-            terms.push(term);
         }
         let volume = VolumeObject {
             deleting: meta.deleting(),
             driver,
             terms,
+            nowhere,
         };
         self.volumes.volumes.insert(name, volume);
         Ok(())
@@ -345,9 +356,16 @@ impl Objects {
         let meta = object.metadata.unwrap_or_default();
         let name = self.register("StorageClass", None, text(&meta.name), place)?;
         let mut terms = Vec::new();
-        for term in object.allowed_topologies.iter().flatten() {
+        for (term_ix, term) in object.allowed_topologies.iter().flatten().enumerate() {
             let mut requirements = Terms::new();
-            for expression in term.match_label_expressions.iter().flatten() {
+            let expressions = term.match_label_expressions.iter().flatten();
+            for (ix, expression) in expressions.enumerate() {
+                if expression.values.as_ref().is_none_or(Vec::is_empty) {
+                    let path = format!("allowedTopologies[{term_ix}].matchLabelExpressions[{ix}]");
+                    let error = ReadError::new("there must be at least one value").field("values");
+                    let error = error.below(&path).of(format!("StorageClass {name}"));
+                    return Err(error.at(place.clone()));
+                }
                 let values = expression.values.iter().flatten();
                 let values: Vec<Name> = values.map(|v| self.names.get(v)).collect();
                 let key = text(&expression.key);
@@ -377,22 +395,27 @@ impl Objects {
         self.volumes.classes.insert(name, class);
         Ok(())
     }
+}
 
-    fn place_term(
-        &mut self,
-        expressions: &[Expression<'_>],
-        kind: &str,
-        name: &Name,
-        place: &Place,
-    ) -> Result<Terms, ReadError> {
+/// The places that a volume's node affinity allows. A term without expressions matches no node.
+fn volume_terms(required: &NodeSelector<'_>, names: &mut Names) -> Result<Vec<Terms>, ReadError> {
+    let mut terms = Vec::new();
+    for (ix, term) in selection::node_terms(required)?.into_iter().enumerate() {
+        if term.expressions.is_empty() || term.by_field {
+            continue;
+        }
         let read = |e: &Expression<'_>| {
-            selection::requirement(e, &mut self.names).map_err(|why| {
-                let error = ReadError::new(why).field("spec.nodeAffinity.required");
-                error.of(format!("{kind} {name}")).at(place.clone())
-            })
+            selection::requirement(e, names)
+                .map_err(|why| ReadError::new(why).field(format!("nodeSelectorTerms[{ix}]")))
         };
-        expressions.iter().map(read).collect()
+        terms.push(
+            term.expressions
+                .iter()
+                .map(read)
+                .collect::<Result<_, _>>()?,
+        );
     }
+    Ok(terms)
 }
 
 fn annotation<'m>(meta: &'m AnnotatedMeta<'_>, key: &str) -> Option<&'m str> {

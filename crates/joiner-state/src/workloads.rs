@@ -25,6 +25,7 @@ pub(crate) struct OwnClaim {
 #[derive(Debug)]
 pub(crate) struct WorkloadRecord {
     pub(crate) identity: Owner,
+    pub(crate) place: Place,
     pub(crate) owner: Option<Owner>,
     pub(crate) draft: DraftIx,
     pub(crate) volumes: Box<[VolumeUse]>,
@@ -36,6 +37,17 @@ pub(crate) struct WorkloadRecord {
     /// Pods that still have to succeed, for a job with a set number.
     pub(crate) completions: Option<usize>,
     pub(crate) succeeded: usize,
+}
+
+impl WorkloadRecord {
+    /// The workload of the input that decides how many pods this one has: a Deployment makes
+    /// ReplicaSets, and nothing else that is read makes workloads. Other owners do not matter, not
+    /// even those that go round in a circle.
+    fn maker(&self, known: &HashMap<&Owner, usize>) -> Option<usize> {
+        let owner = self.owner.as_ref()?;
+        let made = &*self.identity.kind == "ReplicaSet" && &*owner.kind == "Deployment";
+        known.get(owner).copied().filter(|_| made)
+    }
 }
 
 /// A DaemonSet.
@@ -65,16 +77,18 @@ impl Objects {
         let workload: Workload<'_> = document.parse(place)?;
         let meta = workload.metadata.unwrap_or_default();
         let spec = workload.spec.unwrap_or_default();
-        let name = self.register(kind, Some(meta.namespace()), meta.name(), place)?;
+        let own_name = meta.own_name(self.workloads.len());
+        let name = self.register(kind, Some(meta.namespace()), &own_name, place)?;
         if meta.deleting() {
             return Ok(());
         }
         let title = format!("{kind} {name}");
+        let wrong = |e: ReadError| e.of(title.as_str()).at(place.clone());
         let (draft, volumes) = self
-            .template(meta.namespace(), &spec)
-            .map_err(|e| e.of(title.as_str()).at(place.clone()))?;
-        let (wanted, completions) =
-            counts(kind, &spec).map_err(|e| e.of(title.as_str()).at(place.clone()))?;
+            .template(meta.namespace(), &spec, &title)
+            .map_err(wrong)?;
+        let selector = self.workload_selector(&spec).map_err(wrong)?;
+        let (wanted, completions) = counts(kind, &spec).map_err(wrong)?;
         let own_claims = spec.volume_claim_templates.iter().flatten();
         let own_claims = own_claims
             .map(|template| {
@@ -95,14 +109,12 @@ impl Objects {
                 kind: self.names.get(kind),
                 name,
             },
+            place: place.clone(),
             owner: self.owner(&meta),
             draft,
             volumes,
             own_claims,
-            selector: spec
-                .selector
-                .as_ref()
-                .and_then(|s| topology::selector(s, &mut self.names)),
+            selector,
             first_ordinal: spec.ordinals.and_then(|o| o.start).unwrap_or(0),
             wanted,
             completions,
@@ -120,7 +132,8 @@ impl Objects {
         let workload: Workload<'_> = document.parse(place)?;
         let meta = workload.metadata.unwrap_or_default();
         let spec = workload.spec.unwrap_or_default();
-        let name = self.register("DaemonSet", Some(meta.namespace()), meta.name(), place)?;
+        let own_name = meta.own_name(self.daemons.len());
+        let name = self.register("DaemonSet", Some(meta.namespace()), &own_name, place)?;
         if meta.deleting() {
             return Ok(());
         }
@@ -130,13 +143,12 @@ impl Objects {
             self.warnings.push(warning);
             return Ok(());
         }
+        let title = format!("DaemonSet {name}");
+        let wrong = |e: ReadError| e.of(title.as_str()).at(place.clone());
         let (draft, _) = self
-            .template(meta.namespace(), &spec)
-            .map_err(|e| e.of(format!("DaemonSet {name}")).at(place.clone()))?;
-        let selector = spec
-            .selector
-            .as_ref()
-            .and_then(|s| topology::selector(s, &mut self.names));
+            .template(meta.namespace(), &spec, &title)
+            .map_err(wrong)?;
+        let selector = self.workload_selector(&spec).map_err(wrong)?;
         self.daemons.push(DaemonRecord {
             name,
             draft,
@@ -145,11 +157,25 @@ impl Objects {
         Ok(())
     }
 
+    /// The pods that a workload takes for its own.
+    fn workload_selector(
+        &mut self,
+        spec: &WorkloadSpec<'_>,
+    ) -> Result<Option<Selector>, ReadError> {
+        match &spec.selector {
+            Some(given) => topology::selector(given, &mut self.names)
+                .map(Result::ok)
+                .map_err(|e| e.below("spec.selector")),
+            None => Ok(None),
+        }
+    }
+
     /// The pod of a workload's template.
     fn template(
         &mut self,
         namespace: &str,
         spec: &WorkloadSpec<'_>,
+        title: &str,
     ) -> Result<(DraftIx, Box<[VolumeUse]>), ReadError> {
         let Some(template) = &spec.template else {
             return Err(ReadError::new("there is no pod template").field("spec.template"));
@@ -157,11 +183,11 @@ impl Objects {
         let labels = template.metadata.as_ref().and_then(|m| m.labels.as_ref());
         let empty = Default::default();
         let pod_spec = template.spec.as_ref().unwrap_or(&empty);
-        let mut draft =
-            pod::draft(namespace, labels, (pod_spec, None), &mut self.names).map_err(|mut e| {
-                e.field = e.field.map(|field| format!("spec.template.{field}"));
-                e
-            })?;
+        let (mut draft, notes) = pod::draft(namespace, labels, (pod_spec, None), &mut self.names)
+            .map_err(|e| e.below("spec.template"))?;
+        for note in notes {
+            self.note(title, &note);
+        }
         if pod_spec
             .scheduling_gates
             .as_ref()
@@ -169,7 +195,8 @@ impl Objects {
         {
             draft.ignored = Some(self.names.get(GATED));
         }
-        let volumes = pod::volumes(pod_spec, &mut self.names);
+        let volumes =
+            pod::volumes(pod_spec, &mut self.names).map_err(|e| e.below("spec.template"))?;
         Ok((self.drafts.intern(draft), volumes))
     }
 
@@ -183,11 +210,7 @@ impl Objects {
         let mut total = self.pods.len();
         let mut missing = Vec::new();
         for (ix, workload) in self.workloads.iter().enumerate() {
-            if workload
-                .owner
-                .as_ref()
-                .is_some_and(|o| known.contains_key(o))
-            {
+            if workload.maker(&known).is_some() {
                 continue;
             }
             let (live, done) = present.get(&ix).copied().unwrap_or_default();
@@ -203,7 +226,8 @@ impl Objects {
                      plan for fewer at a time",
                     workload.wanted
                 );
-                return Err(ReadError::new(problem).of(format!("{} {}", owner.kind, owner.name)));
+                let error = ReadError::new(problem).at(workload.place.clone());
+                return Err(error.of(format!("{} {}", owner.kind, owner.name)));
             }
             if count > 0 {
                 missing.push(Missing {
@@ -257,8 +281,7 @@ impl Objects {
     /// in between is often missing from the input; its name then says whose it is.
     fn top_workload(&self, owner: &Owner, known: &HashMap<&Owner, usize>) -> Option<usize> {
         if let Some(ix) = known.get(owner) {
-            let above = self.workloads[*ix].owner.as_ref();
-            return Some(above.and_then(|o| known.get(o)).copied().unwrap_or(*ix));
+            return Some(self.workloads[*ix].maker(known).unwrap_or(*ix));
         }
         if &*owner.kind != "ReplicaSet" {
             return None;

@@ -8,6 +8,8 @@ use joiner_catalog::query::{Format, GpuFilter, Query, Sort, Span, price, render}
 use joiner_catalog::{AmiFamily, ClassSettings, ec2};
 use joiner_model::NanoDollars;
 
+use crate::{region, terminal};
+
 const EXAMPLES: &str = "\
 Examples:
   # The ten cheapest types with 4 to 16 vCPUs and at least 32 GiB, in Frankfurt
@@ -33,9 +35,9 @@ prices; spot prices come from a model and are not market data.";
 
 /// List and filter instance types, with prices and what pods can really use.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = format!("{EXAMPLES}\n\n{}", region::listed()))]
 pub(crate) struct CatalogArgs {
-    /// Region to list.
+    /// Region to list; all of them are named below.
     #[arg(long, default_value = "us-east-1")]
     region: String,
     /// Names of types: patterns with * and ?, or prefixes.
@@ -94,10 +96,10 @@ pub(crate) fn run(args: &CatalogArgs, out: &mut dyn Write) -> anyhow::Result<()>
         ami_family: args.ami_family,
         ..ClassSettings::default()
     };
-    let catalog = ec2(&args.region, &settings)?;
+    let catalog = ec2(&args.region, &settings).map_err(region::unknown)?;
     let selection = query(args).select(catalog.types)?;
     for warning in &catalog.warnings {
-        eprintln!("joiner: warning: {warning}");
+        terminal::warn(warning)?;
     }
     render(&selection, args.output, catalog.currency, out)?;
     Ok(())

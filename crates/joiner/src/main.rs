@@ -7,15 +7,21 @@ mod node_class;
 mod plan_cmd;
 mod plan_json;
 mod plan_table;
+mod region;
 mod sources;
+mod terminal;
 
 use std::io::Write;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Bytes of output that are written at a time.
+const OUTPUT_BUFFER: usize = 1 << 16;
 
 /// A Kubernetes autoscaler: the right nodes just in time, with a price and a proof on every plan.
 #[derive(Parser)]
@@ -62,14 +68,15 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
-            let _ = writeln!(std::io::stderr(), "joiner: {}", chain.join(": "));
+            let mut stderr = terminal::Printable(std::io::stderr().lock());
+            let _ = writeln!(stderr, "joiner: {}", chain.join(": "));
             ExitCode::from(1)
         }
     }
 }
 
 fn run(cli: &Cli) -> anyhow::Result<Outcome> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::with_capacity(OUTPUT_BUFFER, std::io::stdout().lock());
     let outcome = match &cli.command {
         Command::Plan(args) => plan_cmd::run(args, &mut out)?,
         Command::Catalog(args) => {
@@ -81,7 +88,7 @@ fn run(cli: &Cli) -> anyhow::Result<Outcome> {
             Outcome::Done
         }
     };
-    out.flush()?;
+    out.flush().context("cannot write the output")?;
     Ok(outcome)
 }
 

@@ -7,12 +7,14 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use joiner_catalog::{ClassSettings, ec2, kwok_generic};
-use joiner_model::{MinValuesPolicy, Plan, PreferencePolicy, Problem};
+use joiner_model::{InstanceType, MinValuesPolicy, Plan, PreferencePolicy, Problem};
 use joiner_state::{Catalog, Input, Objects, parse_instance_types};
 
 use crate::Outcome;
-use crate::plan_json::{PlanView, Timings};
-use crate::{explain, node_class, plan_table, sources};
+use crate::explain::Explained;
+use crate::plan_json::Timings;
+use crate::terminal::Printable;
+use crate::{node_class, plan_json, plan_table, region, sources, terminal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,6 +27,9 @@ Examples:
 
   # With a catalog of your own, for a script
   joiner plan -f objects.json --instance-types types.json -o json
+
+  # How offerings are ruled out for one pod; -o json for a script
+  joiner plan -f examples/left-over --explain too-large
 
 Exit codes: 0 all pods have a place, 2 some are left over, 1 bad input or failure.";
 
@@ -112,7 +117,7 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     };
     let parsed = Instant::now();
     for warning in &input.warnings {
-        writeln!(std::io::stderr(), "joiner: warning: {warning}")?;
+        terminal::warn(warning)?;
     }
     let solving = Instant::now();
     let plan = joiner_solver::solve(&input.problem);
@@ -125,19 +130,15 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         verify_ms: ms(solved, Instant::now()),
     };
     if let Some(pod) = &args.explain {
-        return explain::render(&input.problem, &plan, pod, out);
+        let explained = Explained::new(&input.problem, &plan, pod)?;
+        explain(&explained, args.output, out)?;
+        return Ok(explained.outcome());
     }
-    let view = || PlanView::new(&input.problem, &plan, timings);
+    let problem = &input.problem;
     match args.output {
-        Output::Table => plan_table::render(&input.problem, &plan, timings, out)?,
-        Output::Json => {
-            serde_json::to_writer(&mut *out, &view()).context("cannot write the plan")?;
-            writeln!(out)?;
-        }
-        Output::Yaml => {
-            let text = serde_saphyr::to_string(&view()).context("cannot write the plan")?;
-            out.write_all(text.as_bytes())?;
-        }
+        Output::Table => plan_table::render(problem, &plan, timings, &mut Printable(out))?,
+        Output::Json => plan_json::write_json(problem, &plan, timings, out)?,
+        Output::Yaml => plan_json::write_yaml(problem, &plan, timings, out)?,
     }
     Ok(if plan.unplaced.is_empty() {
         Outcome::Done
@@ -146,20 +147,65 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     })
 }
 
-/// Reads manifests and catalog; EC2NodeClasses get a catalog each, with their own settings.
+/// Prints what became of one pod.
+fn explain(explained: &Explained<'_>, output: Output, out: &mut dyn Write) -> anyhow::Result<()> {
+    match output {
+        Output::Table => explained.render(&mut Printable(out))?,
+        Output::Json => {
+            serde_json::to_writer(&mut *out, &explained.view()).context("cannot write JSON")?;
+            writeln!(out)?;
+        }
+        Output::Yaml => {
+            let text = serde_saphyr::to_string(&explained.view()).context("cannot write YAML")?;
+            out.write_all(text.as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads catalog and manifests. The catalog comes first: a mistake in a flag is told at once, not
+/// after standard input has been read.
 fn read(args: &PlanArgs) -> anyhow::Result<Input> {
-    let objects = Objects::read(sources::read(&args.files)?)?;
     if let Some(path) = &args.instance_types {
         let source = sources::read_file(path)?;
         let types = parse_instance_types(&source.name, &source.text)?;
-        return Ok(objects.problem(Catalog::shared(types))?);
+        return Ok(read_objects(args)?.problem(Catalog::shared(types))?);
     }
-    let standard = ec2(&args.region, &ClassSettings::default())?;
+    let standard = ec2(&args.region, &ClassSettings::default()).map_err(region::unknown)?;
+    let objects = read_objects(args)?;
     let mut warnings = standard.warnings;
-    let mut catalog = Catalog::shared(standard.types);
+    let catalog = class_catalogs(args, &objects, standard.types, &mut warnings)?;
+    let mut input = objects.problem(catalog)?;
+    input.warnings.splice(0..0, warnings);
+    Ok(input)
+}
+
+/// The manifests, of which there must be some: a plan for nothing is a mistake in the command line
+/// or in what feeds it.
+fn read_objects(args: &PlanArgs) -> anyhow::Result<Objects> {
+    let objects = Objects::read(sources::read(&args.files)?)?;
+    if objects.is_empty() {
+        let names: Vec<String> = args.files.iter().map(|path| sources::title(path)).collect();
+        bail!(
+            "there is no Kubernetes object in {}; give manifests, or what kubectl get -o json \
+             prints",
+            names.join(", ")
+        );
+    }
+    Ok(objects)
+}
+
+/// The catalog for these objects; EC2NodeClasses get one each, with their own settings.
+fn class_catalogs(
+    args: &PlanArgs,
+    objects: &Objects,
+    standard: Vec<InstanceType>,
+    warnings: &mut Vec<String>,
+) -> anyhow::Result<Catalog> {
+    let mut catalog = Catalog::shared(standard);
     for class in objects.node_classes() {
         let types = match class.figures()? {
-            Some(figures) => node_class::ec2_types(class, &figures, &args.region, &mut warnings)?,
+            Some(figures) => node_class::ec2_types(class, &figures, &args.region, warnings)?,
             None if class.reference.kind.as_ref() == "KWOKNodeClass" => kwok_generic(),
             None => continue,
         };
@@ -174,9 +220,7 @@ fn read(args: &PlanArgs) -> anyhow::Result<Input> {
             ));
         }
     }
-    let mut input = objects.problem(catalog)?;
-    input.warnings.splice(0..0, warnings);
-    Ok(input)
+    Ok(catalog)
 }
 
 /// Checks the plan with the verifier, which shares nothing with the solver.

@@ -1,28 +1,36 @@
 //! The machine-readable plan: one document, whose fields are a contract.
+//!
+//! The document is written as it is made: a plan for a million pods is not built up in memory first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
 
-use joiner_model::{NanoDollars, Plan, PodIx, Problem, Requirement, keys};
-use serde::Serialize;
+use anyhow::Context;
+use joiner_model::{
+    Launch, NanoDollars, Placement, Plan, PodIx, Problem, Requirement, TypeIx, keys,
+};
+use serde::{Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 
 /// The whole answer.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct PlanView<'p> {
-    new_nodes: Vec<NewNode<'p>>,
-    existing_nodes: Vec<ExistingNode<'p>>,
-    unschedulable: Vec<Unschedulable<'p>>,
+struct PlanView<N, E, U> {
+    new_nodes: N,
+    existing_nodes: E,
+    unschedulable: U,
     cost: CostView,
     timings: Timings,
 }
 
+/// A node to buy. How the list of its types is kept depends on where it is written.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct NewNode<'p> {
+pub(crate) struct NewNode<'p, T> {
     name: &'p str,
     node_pool: &'p str,
     requirements: Vec<RequirementView<'p>>,
-    instance_types: Vec<&'p str>,
+    instance_types: T,
     launch: LaunchView<'p>,
     pods: Vec<&'p str>,
     requests: BTreeMap<&'p str, String>,
@@ -44,8 +52,9 @@ struct LaunchView<'p> {
     price_per_hour: f64,
 }
 
+/// A node there is, and what goes there.
 #[derive(Serialize)]
-struct ExistingNode<'p> {
+pub(crate) struct ExistingNode<'p> {
     node: &'p str,
     pods: Vec<&'p str>,
 }
@@ -92,54 +101,156 @@ pub(crate) fn gap(price: NanoDollars, bound: NanoDollars) -> f64 {
     }
 }
 
-impl<'p> PlanView<'p> {
-    pub(crate) fn new(problem: &'p Problem, plan: &'p Plan, timings: Timings) -> Self {
-        let names = |pods: &'p [PodIx]| -> Vec<&'p str> {
-            pods.iter()
-                .map(|p| problem.pods[p.0 as usize].name.as_ref())
-                .collect()
-        };
-        let new_nodes = plan.launches.iter().map(|launch| {
-            let ty = &problem.types[launch.offering.0.0 as usize];
-            let offering = &ty.offerings[launch.offering.1.0 as usize];
-            let label = |key: &str| offering.labels.get(key).map_or("", AsRef::as_ref);
-            NewNode {
-                name: &launch.name,
-                node_pool: &problem.pools[launch.pool.0 as usize].name,
-                requirements: launch.requirements.iter().flat_map(views).collect(),
-                instance_types: launch
-                    .types
-                    .iter()
-                    .map(|t| problem.types[t.0 as usize].name.as_ref())
-                    .collect(),
-                launch: LaunchView {
-                    instance_type: &ty.name,
-                    zone: label(keys::ZONE),
-                    capacity_type: label(keys::CAPACITY_TYPE),
-                    price_per_hour: dollars(launch.price),
-                },
-                pods: names(&launch.pods),
-                requests: launch.requests.rendered().collect(),
-            }
-        });
-        let existing_nodes = plan.placements.iter().map(|placement| ExistingNode {
-            node: &problem.nodes[placement.node.0 as usize].name,
-            pods: names(&placement.pods),
-        });
-        let unschedulable = plan.unplaced.iter().map(|left| Unschedulable {
+/// Writes the plan as JSON.
+pub(crate) fn write_json(
+    problem: &Problem,
+    plan: &Plan,
+    timings: Timings,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let lists = TypeLists::new(problem, plan).context("cannot write the plan")?;
+    let nodes = || {
+        let launches = plan.launches.iter().zip(&lists.of_launch);
+        launches.map(|(launch, list)| NewNode::new(problem, launch, &lists.rendered[*list]))
+    };
+    let view = view(problem, plan, timings, Each(nodes));
+    serde_json::to_writer(&mut *out, &view).context("cannot write the plan")?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Writes the plan as YAML.
+pub(crate) fn write_yaml(
+    problem: &Problem,
+    plan: &Plan,
+    timings: Timings,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let nodes = || {
+        let launches = plan.launches.iter();
+        launches.map(|launch| NewNode::new(problem, launch, type_names(problem, &launch.types)))
+    };
+    let view = view(problem, plan, timings, Each(nodes));
+    let text = serde_saphyr::to_string(&view).context("cannot write the plan")?;
+    out.write_all(text.as_bytes())?;
+    Ok(())
+}
+
+fn view<'p, N: Serialize + 'p>(
+    problem: &'p Problem,
+    plan: &'p Plan,
+    timings: Timings,
+    new_nodes: N,
+) -> impl Serialize + 'p {
+    let existing_nodes = move || {
+        let placements = plan.placements.iter();
+        placements.map(move |placement| ExistingNode::new(problem, placement))
+    };
+    let unschedulable = move || {
+        plan.unplaced.iter().map(move |left| Unschedulable {
             pod: &problem.pods[left.pod.0 as usize].name,
             reasons: left.refusals.iter().map(ToString::to_string).collect(),
-        });
+        })
+    };
+    PlanView {
+        new_nodes,
+        existing_nodes: Each(existing_nodes),
+        unschedulable: Each(unschedulable),
+        cost: CostView {
+            new_nodes_per_hour: dollars(plan.cost.price),
+            lower_bound_per_hour: dollars(plan.cost.bound),
+            gap: gap(plan.cost.price, plan.cost.bound),
+        },
+        timings,
+    }
+}
+
+/// A list whose items are made while it is written.
+struct Each<F>(F);
+
+impl<F, I> Serialize for Each<F>
+where
+    F: Fn() -> I,
+    I: Iterator<Item: Serialize>,
+{
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
+/// The lists of types of all nodes, each distinct one rendered once: nodes by the thousand share a
+/// few lists of up to 600 names.
+struct TypeLists {
+    rendered: Vec<Box<RawValue>>,
+    /// For each launch, which of them it has.
+    of_launch: Vec<usize>,
+}
+
+impl TypeLists {
+    fn new(problem: &Problem, plan: &Plan) -> serde_json::Result<Self> {
+        let mut known: HashMap<&[TypeIx], usize> = HashMap::new();
+        let (mut rendered, mut of_launch) = (Vec::new(), Vec::with_capacity(plan.launches.len()));
+        let mut last: (&[TypeIx], usize) = (&[], usize::MAX);
+        for launch in &plan.launches {
+            let types: &[TypeIx] = &launch.types;
+            if types != last.0 || last.1 == usize::MAX {
+                let list = match known.get(types) {
+                    Some(list) => *list,
+                    None => {
+                        rendered.push(to_raw_value(&type_names(problem, types))?);
+                        known.insert(types, rendered.len() - 1);
+                        rendered.len() - 1
+                    }
+                };
+                last = (types, list);
+            }
+            of_launch.push(last.1);
+        }
+        Ok(Self {
+            rendered,
+            of_launch,
+        })
+    }
+}
+
+/// The names of some types.
+pub(crate) fn type_names<'p>(problem: &'p Problem, types: &[TypeIx]) -> Vec<&'p str> {
+    let name = |ix: &TypeIx| problem.types[ix.0 as usize].name.as_ref();
+    types.iter().map(name).collect()
+}
+
+fn pod_names<'p>(problem: &'p Problem, pods: &[PodIx]) -> Vec<&'p str> {
+    let name = |ix: &PodIx| problem.pods[ix.0 as usize].name.as_ref();
+    pods.iter().map(name).collect()
+}
+
+impl<'p, T> NewNode<'p, T> {
+    pub(crate) fn new(problem: &'p Problem, launch: &'p Launch, instance_types: T) -> Self {
+        let ty = &problem.types[launch.offering.0.0 as usize];
+        let offering = &ty.offerings[launch.offering.1.0 as usize];
+        let label = |key: &str| offering.labels.get(key).map_or("", AsRef::as_ref);
         Self {
-            new_nodes: new_nodes.collect(),
-            existing_nodes: existing_nodes.collect(),
-            unschedulable: unschedulable.collect(),
-            cost: CostView {
-                new_nodes_per_hour: dollars(plan.cost.price),
-                lower_bound_per_hour: dollars(plan.cost.bound),
-                gap: gap(plan.cost.price, plan.cost.bound),
+            name: &launch.name,
+            node_pool: &problem.pools[launch.pool.0 as usize].name,
+            requirements: launch.requirements.iter().flat_map(views).collect(),
+            instance_types,
+            launch: LaunchView {
+                instance_type: &ty.name,
+                zone: label(keys::ZONE),
+                capacity_type: label(keys::CAPACITY_TYPE),
+                price_per_hour: dollars(launch.price),
             },
-            timings,
+            pods: pod_names(problem, &launch.pods),
+            requests: launch.requests.rendered().collect(),
+        }
+    }
+}
+
+impl<'p> ExistingNode<'p> {
+    pub(crate) fn new(problem: &'p Problem, placement: &'p Placement) -> Self {
+        Self {
+            node: &problem.nodes[placement.node.0 as usize].name,
+            pods: pod_names(problem, &placement.pods),
         }
     }
 }

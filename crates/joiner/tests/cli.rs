@@ -11,8 +11,6 @@ mod bad_text;
 mod catalog;
 #[path = "cli/crds.rs"]
 mod crds;
-#[path = "cli/defects.rs"]
-mod defects;
 #[path = "cli/examples.rs"]
 mod examples;
 #[path = "cli/explain.rs"]

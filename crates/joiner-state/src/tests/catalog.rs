@@ -63,7 +63,7 @@ fn messages() {
     for (text, expected) in [
         (
             "{}".into(),
-            "t.json:1:1: invalid type: map, expected a sequence",
+            "t.json:1: must be a JSON list of instance types, such as joiner catalog -o json prints",
         ),
         (
             "[{}]".into(),
@@ -74,8 +74,16 @@ fn messages() {
             "t.json:1: instance type t: architecture: there is no architecture",
         ),
         (
+            one("").replace("\"t\"", "\"a b\""),
+            "t.json:1: instance type a b: name: \"node.kubernetes.io/instance-type=a b\" is not a label: it must be letters, digits, '-', '_' and '.', with a letter or digit at both ends",
+        ),
+        (
+            one(r#","labels":{"a":"b c"}"#),
+            "t.json:1: instance type t: labels: \"a=b c\" is not a label: it must be letters, digits, '-', '_' and '.', with a letter or digit at both ends",
+        ),
+        (
             one(r#","resources":{"cpu":"x"}"#),
-            "t.json:1:58: [0].resources.cpu: \"x\" is not a quantity (write for example 500m, 2 or 1.5Gi)",
+            "t.json:1:58: instance type t: resources.cpu: \"x\" is not a quantity (write for example 500m, 2 or 1.5Gi)",
         ),
         (
             offering(""),
@@ -99,7 +107,18 @@ fn messages() {
             r#"[{"name":"t","architecture":"a"},{"name":"t","architecture":"a"}]"#.into(),
             "t.json:1: instance type t: is there twice; remove one of them",
         ),
-        ("[] x".into(), "t.json:1:4: trailing characters"),
+        (
+            "[] x".into(),
+            "t.json:1:4: there is more text after the end",
+        ),
+        (
+            one(r#","offerings":[{"Price":"0.1"}]"#),
+            "t.json:1:63: instance type t: offerings[0].Price: must be a number, not \"0.1\"",
+        ),
+        (
+            one(r#","name":"u""#),
+            "t.json:1:43: instance type u: name: is there twice in one object; remove one of them",
+        ),
     ] {
         let error = parse_instance_types("t.json", &text).unwrap_err();
         assert_eq!(error.to_string(), expected, "{text}");

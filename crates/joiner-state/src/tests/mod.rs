@@ -8,6 +8,7 @@ mod nodes;
 mod overlays;
 mod pods;
 mod pools;
+mod selection;
 mod volumes;
 mod workloads;
 

@@ -273,3 +273,49 @@ spec:
     let alone = read(set);
     assert_eq!(pod(&alone.problem, "default/db-0").ignored, None);
 }
+
+#[test]
+fn node_affinity_of_volumes_is_checked() {
+    let bound = claim(BOUND, TO_PV, "");
+    let with = |terms: &str| {
+        let spec = format!("{{nodeAffinity: {{required: {{nodeSelectorTerms: {terms}}}}}}}");
+        format!("{bound}{}", volume(&spec))
+    };
+    assert_eq!(
+        ignored(&with("[{}]"), MOUNT).as_deref(),
+        Some("the node affinity of its PersistentVolume pv matches no node")
+    );
+    let (terms, _) = reach(
+        &with("[{}, {matchExpressions: [{key: k, operator: In, values: [a]}]}]"),
+        MOUNT,
+    );
+    assert_eq!(terms, ["k In [a]"]);
+    let path = "PersistentVolume pv: spec.nodeAffinity.required.nodeSelectorTerms";
+    for (terms, expected) in [
+        (
+            "[]",
+            ": there must be at least one term; remove the list if every node will do",
+        ),
+        (
+            "[{matchExpressions: [{key: k, operator: Foo}]}]",
+            "[0].matchExpressions[0].operator: \"Foo\" is not one of In, NotIn, Exists, DoesNotExist, Gt, Lt",
+        ),
+    ] {
+        let message = refused(&with(terms));
+        assert!(message.ends_with(&format!("{path}{expected}")), "{message}");
+    }
+}
+
+#[test]
+fn volumes_name_claims_and_classes_name_places() {
+    let nameless = pod_with("{volumes: [{name: v}, {name: w, persistentVolumeClaim: {}}]}");
+    assert_eq!(
+        refused(&nameless),
+        "in.yaml:1: Pod default/p: spec.volumes[1].persistentVolumeClaim.claimName: there is no name of a claim"
+    );
+    let class = CLASSES.replace("values: [a, b]", "values: []");
+    assert_eq!(
+        refused(&class),
+        "in.yaml:2: StorageClass zonal: allowedTopologies[0].matchLabelExpressions[0].values: there must be at least one value"
+    );
+}

@@ -136,6 +136,46 @@ fn two_workloads_of_one_name_do_not_collide() {
 }
 
 #[test]
+fn only_a_deployment_decides_for_another_workload() {
+    let owned = |kind: &str, name: &str, by: &str, owner: &str| {
+        workload(kind, name, "  replicas: 2").replace(
+            "namespace: shop}",
+            &format!("namespace: shop, ownerReferences: [{{kind: {by}, name: {owner}, controller: true}}]}}"),
+        )
+    };
+    let circle = owned("ReplicaSet", "one", "ReplicaSet", "two")
+        + &owned("ReplicaSet", "two", "ReplicaSet", "one");
+    assert_eq!(
+        names(&read(&circle).problem),
+        ["shop/one-0", "shop/one-1", "shop/two-0", "shop/two-1"]
+    );
+    let itself = owned("ReplicaSet", "one", "ReplicaSet", "one");
+    assert_eq!(names(&read(&itself).problem), ["shop/one-0", "shop/one-1"]);
+    let upside_down = owned("Deployment", "one", "ReplicaSet", "two")
+        + &owned("ReplicaSet", "two", "Deployment", "one");
+    assert_eq!(
+        names(&read(&upside_down).problem),
+        ["shop/one-0", "shop/one-1"]
+    );
+    let set =
+        workload("StatefulSet", "two", "") + &owned("ReplicaSet", "one", "StatefulSet", "two");
+    assert_eq!(
+        names(&read(&set).problem),
+        ["shop/two-0", "shop/one-0", "shop/one-1"]
+    );
+}
+
+#[test]
+fn workloads_with_a_generated_name_get_one() {
+    let job = workload("Job", "x", "").replace("{name: x, ", "{generateName: backup-, ");
+    let input = read(&format!("{job}{job}"));
+    assert_eq!(
+        names(&input.problem),
+        ["shop/backup-0-0", "shop/backup-1-0"]
+    );
+}
+
+#[test]
 fn a_job_counts_what_succeeded() {
     let done = |name: &str| {
         pod_named(
@@ -156,7 +196,7 @@ fn a_million_replicas_are_fine_and_more_than_enough_is_an_error() {
     assert_eq!(input.problem.shapes.len(), 1);
     assert_eq!(
         refused(&workload("Deployment", "web", "  replicas: 5000001")),
-        "Deployment shop/web: asks for 5000001 pods, which makes more than 5000000 in all; plan for fewer at a time"
+        "in.yaml:2: Deployment shop/web: asks for 5000001 pods, which makes more than 5000000 in all; plan for fewer at a time"
     );
 }
 

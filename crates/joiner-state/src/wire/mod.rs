@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use joiner_model::ResourceName;
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 
 use crate::quantity::Quantity;
 
@@ -20,6 +21,7 @@ macro_rules! wire {
         $(#[$doc])*
         #[derive(Debug, Default, serde::Deserialize)]
         #[serde(
+            remote = "Self",
             rename_all = "camelCase",
             bound(deserialize = "'de: 'a"),
             expecting = "an object"
@@ -27,12 +29,15 @@ macro_rules! wire {
         pub(crate) struct $name<$life> {
             $($(#[$attr])* pub(crate) $field: Option<$type>,)*
         }
+
+        $crate::wire::strict::object_only!($name<$life>);
     )*};
 }
 
 pub(crate) mod node;
 pub(crate) mod pod;
 pub(crate) mod pool;
+pub(crate) mod strict;
 pub(crate) mod volume;
 pub(crate) mod workload;
 
@@ -59,7 +64,7 @@ impl<'de> Visitor<'de> for TextVisitor {
     type Value = Text<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("text (in YAML, put the value in quotes)")
+        f.write_str("text")
     }
 
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
@@ -90,9 +95,18 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Amount(pub(crate) Quantity);
 
-struct AmountVisitor;
+/// Reads an amount of the resource with this name, on which the largest amount depends.
+struct AmountOf<'k>(&'k str);
 
-impl Visitor<'_> for AmountVisitor {
+impl<'de> DeserializeSeed<'de> for AmountOf<'_> {
+    type Value = Amount;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Amount, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl Visitor<'_> for AmountOf<'_> {
     type Value = Amount;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -100,7 +114,9 @@ impl Visitor<'_> for AmountVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Amount, E> {
-        Quantity::parse_amount(text).map(Amount).map_err(E::custom)
+        let resource = ResourceName::parse(self.0);
+        let quantity = Quantity::parse_amount_of(&resource, text);
+        quantity.map(Amount).map_err(E::custom)
     }
 
     fn visit_unit<E: Error>(self) -> Result<Amount, E> {
@@ -120,14 +136,51 @@ impl Visitor<'_> for AmountVisitor {
     }
 }
 
-impl<'de> Deserialize<'de> for Amount {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AmountVisitor)
+/// Amounts by resource name.
+#[derive(Debug, Default)]
+pub(crate) struct Amounts<'a>(BTreeMap<Text<'a>, Amount>);
+
+impl<'a> Amounts<'a> {
+    /// True when the resource is named.
+    pub(crate) fn contains_key(&self, name: &str) -> bool {
+        self.0.contains_key(name)
     }
 }
 
-/// Amounts by resource name.
-pub(crate) type Amounts<'a> = BTreeMap<Text<'a>, Amount>;
+impl<'s, 'a> IntoIterator for &'s Amounts<'a> {
+    type Item = (&'s Text<'a>, &'s Amount);
+    type IntoIter = std::collections::btree_map::Iter<'s, Text<'a>, Amount>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+struct AmountsVisitor;
+
+impl<'de> Visitor<'de> for AmountsVisitor {
+    type Value = Amounts<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with a quantity for each resource")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Amounts<'de>, A::Error> {
+        let mut amounts = BTreeMap::new();
+        while let Some(name) = map.next_key::<Text<'de>>()? {
+            let amount = map.next_value_seed(AmountOf(&name))?;
+            amounts.insert(name, amount);
+        }
+        Ok(Amounts(amounts))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Amounts<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(AmountsVisitor)
+    }
+}
+
 /// Labels or annotations.
 pub(crate) type TextMap<'a> = BTreeMap<Text<'a>, Text<'a>>;
 
@@ -198,6 +251,24 @@ wire! {
     }
 }
 
+/// What an object says it is; nothing else of it is looked at.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(
+    remote = "Self",
+    bound(deserialize = "'de: 'a"),
+    expecting = "a Kubernetes object"
+)]
+pub(crate) struct TypeMeta<'a> {
+    #[serde(rename = "apiVersion")]
+    _api_version: Option<Text<'a>>,
+    #[serde(rename = "kind")]
+    _kind: Option<Text<'a>>,
+    /// Only entries of catalog files have them.
+    pub(crate) offerings: Option<serde::de::IgnoredAny>,
+}
+
+strict::object_only!(TypeMeta<'a>);
+
 /// The text of an optional field, empty when absent.
 pub(crate) fn text<'t>(field: &'t Option<Text<'_>>) -> &'t str {
     field.as_deref().unwrap_or_default()
@@ -212,11 +283,17 @@ impl Meta<'_> {
         }
     }
 
-    /// Name, or what one will be made from.
+    /// Name, empty when there is none.
     pub(crate) fn name(&self) -> &str {
-        match text(&self.name) {
-            "" => text(&self.generate_name),
-            name => name,
+        text(&self.name)
+    }
+
+    /// Name, or one made up from `generateName` and a number, as the API server would.
+    pub(crate) fn own_name(&self, number: usize) -> Cow<'_, str> {
+        match (text(&self.name), text(&self.generate_name)) {
+            ("", "") => Cow::Borrowed(""),
+            ("", start) => Cow::Owned(format!("{start}{number}")),
+            (name, _) => Cow::Borrowed(name),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Nodes and node claims.
 
+use super::strict::object_only;
 use super::{Amounts, Condition, Expression, Meta, Taint, Text};
 
 wire! {
@@ -68,6 +69,9 @@ wire! {
 
 /// How many volumes a driver can attach.
 #[derive(Debug, Default, serde::Deserialize)]
+#[serde(remote = "Self", expecting = "an object")]
 pub(crate) struct CsiAllocatable {
     pub(crate) count: Option<u32>,
 }
+
+object_only!(CsiAllocatable);

@@ -1,5 +1,6 @@
 //! Objects that make pods, and cluster-wide settings for pods.
 
+use super::strict::object_only;
 use super::{
     Amounts, LabelSelector, Meta, TextMap,
     pod::{ClaimTemplate, PodTemplate, Toleration},
@@ -53,12 +54,18 @@ wire! {
 
 /// Where the numbers of a StatefulSet start.
 #[derive(Debug, Default, serde::Deserialize)]
+#[serde(remote = "Self", expecting = "an object")]
 pub(crate) struct Ordinals {
     pub(crate) start: Option<u32>,
 }
 
+object_only!(Ordinals);
+
 /// What is done.
 #[derive(Debug, Default, serde::Deserialize)]
+#[serde(remote = "Self", expecting = "an object")]
 pub(crate) struct WorkloadStatus {
     pub(crate) succeeded: Option<i32>,
 }
+
+object_only!(WorkloadStatus);

@@ -92,3 +92,20 @@ fn sold_out_types_are_called_sold_out() {
     types[0]["offerings"][1]["Available"] = json!(false);
     plan_for(&types.to_string()).exits(2).prints(&["sold out"]);
 }
+
+#[test]
+fn a_catalog_may_start_with_a_byte_order_mark() {
+    plan_for(&format!("\u{feff}{}", small_catalog())).exits(0);
+}
+
+#[test]
+fn an_empty_catalog_is_called_empty() {
+    let run = plan_for("[]");
+    assert!(!run.stdout.contains("its own requirements"), "{run:?}");
+}
+
+#[test]
+fn a_key_that_is_there_twice_is_an_error() {
+    let text = small_catalog().replacen("\"name\"", "\"architecture\": \"arm64\", \"name\"", 1);
+    plan_for(&text).fails_in_one_line(&["types.json:1:", "architecture: is there twice"]);
+}

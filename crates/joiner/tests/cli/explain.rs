@@ -36,3 +36,27 @@ fn an_unknown_pod_is_an_error() {
         run.fails_in_one_line(&[&format!("no pod \"{name}\""), "namespace/pod"]);
     }
 }
+
+#[test]
+fn the_explanation_comes_as_a_document_too() {
+    let placed = plan_with(cluster(), &["--explain", "web", "-o", "json"]).exits(0);
+    let placed = placed.json();
+    assert_eq!(placed["pod"], "default/web");
+    assert_eq!(placed["outcome"], "NewNode");
+    assert_eq!(placed["newNode"]["name"], "general-1");
+    assert_eq!(placed["newNode"]["instanceTypes"][0], "small");
+    let pool = &placed["funnel"][0];
+    assert_eq!(pool["nodePool"], "general");
+    assert_eq!(pool["steps"][0]["offeringsLeft"], 6);
+    assert!(pool["steps"][0]["after"].is_string());
+    assert!(placed.get("reasons").is_none());
+    let left = plan_with(cluster(), &["--explain", "huge", "-o", "json"]).exits(2);
+    let left = left.json();
+    assert_eq!(left["outcome"], "Unschedulable");
+    let reason = left["reasons"][0].as_str().unwrap();
+    assert!(reason.contains("no type large enough"), "{reason}");
+    assert!(left.get("newNode").is_none());
+    plan_with(cluster(), &["--explain", "web", "-o", "yaml"])
+        .exits(0)
+        .prints(&["pod: default/web", "funnel:", "offeringsLeft: 6"]);
+}

@@ -217,7 +217,7 @@ fn the_order_of_the_input_does_not_matter() {
 
 #[test]
 fn nothing_to_do_is_an_empty_plan() {
-    let plan = plan_with("", &["-o", "json"]).exits(0).json();
+    let plan = plan_with(any_pool(), &["-o", "json"]).exits(0).json();
     for list in ["newNodes", "existingNodes", "unschedulable"] {
         assert_eq!(plan[list], Value::Array(Vec::new()));
     }
@@ -252,4 +252,25 @@ fn yaml_and_tables_tell_the_same() {
     plan_with(&text, &[])
         .exits(2)
         .prints(&["NEW NODE", "No place for huge", "1 left over"]);
+}
+
+#[test]
+fn lists_of_types_belong_to_their_nodes() {
+    let mut parts = vec![any_pool()];
+    parts.extend((0..3).map(|n| pod(&format!("wide-{n}"), "{cpu: 15}", "")));
+    parts.extend((0..3).map(|n| {
+        let apart = "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: \
+                     [{topologyKey: kubernetes.io/hostname, labelSelector: {}}]}}";
+        pod(&format!("lone-{n}"), "{cpu: 3}", apart)
+    }));
+    let plan = plan_with(joined(&parts), &["-o", "json"]).exits(0).json();
+    let nodes = plan["newNodes"].as_array().unwrap();
+    assert_eq!(nodes.len(), 6);
+    for node in nodes {
+        let expected = match texts(&node["pods"])[0].starts_with("default/wide") {
+            true => vec!["large"],
+            false => vec!["medium", "large"],
+        };
+        assert_eq!(texts(&node["instanceTypes"]), expected, "{node}");
+    }
 }
