@@ -350,8 +350,12 @@ impl Desk<'_, '_> {
             let book = &self.classes.book;
             let bound = &book.bound[*r as usize].counts;
             // Pods that count for themselves are free only while all of them fit one domain.
-            let crowded = book.n_mine[*r as usize] > u64::from(max_skew)
-                || !self.tallies[*r as usize].counts.is_empty();
+            let has_company = if self.class(*c).in_order {
+                !self.tallies[*r as usize].counts.is_empty()
+            } else {
+                !bound.is_empty()
+            };
+            let crowded = book.n_mine[*r as usize] > u64::from(max_skew) || has_company;
             if self.class(*c).is_counted(*r) && crowded {
                 return None;
             }

@@ -36,6 +36,9 @@ pub(crate) struct Class {
     /// Its pods come after those under spreads that count it, also where it is under a spread over
     /// nodes that counts those.
     pub(crate) comes_last: bool,
+    /// Its pods are few enough, with all that spreads count along with them, to mind that one order
+    /// of placing them suits all rules.
+    pub(crate) in_order: bool,
 }
 
 impl Class {
@@ -285,6 +288,7 @@ impl Classes {
                     counted: Vec::new(),
                     priority: shape.priority,
                     comes_last: false,
+                    in_order: false,
                 }
             })
             .collect();
@@ -320,8 +324,47 @@ impl Classes {
             book.domains.push(values.clone());
         }
         count_bound(ground, choices, &mut book, &inverse);
-        Self { all, book }
+        let mut classes = Self { all, book };
+        classes.find_small_tangles();
+        classes
     }
+
+    /// Marks classes whose spreads, and the pods that these count, hang together in small groups.
+    fn find_small_tangles(&mut self) {
+        let mut root: Vec<usize> = (0..self.all.len()).collect();
+        let mut first: Vec<Option<usize>> = vec![None; self.book.rules.len()];
+        for (c, class) in self.all.iter().enumerate() {
+            for r in class.owned.iter().chain(&class.counted) {
+                let rule = &self.book.rules[*r as usize];
+                if !matches!(rule.demand, Demand::Spread { .. } | Demand::Affinity) {
+                    continue;
+                }
+                let with = *first[*r as usize].get_or_insert(c);
+                let (a, b) = (find(&mut root, c), find(&mut root, with));
+                root[a.max(b)] = a.min(b);
+            }
+        }
+        let mut n_pods = vec![0u64; self.all.len()];
+        for (c, class) in self.all.iter().enumerate() {
+            n_pods[find(&mut root, c)] += u64::from(class.count());
+        }
+        for (c, class) in self.all.iter_mut().enumerate() {
+            class.in_order = n_pods[find(&mut root, c)] <= TANGLE_PODS_MAX;
+        }
+    }
+}
+
+/// With more pods in a tangle of rules, one order for all of them is too dear to insist on: a
+/// scheduler will take its own anyway.
+const TANGLE_PODS_MAX: u64 = 300;
+
+/// The class that stands for the group of `c`.
+fn find(root: &mut [usize], mut c: usize) -> usize {
+    while root[c] != c {
+        root[c] = root[root[c]];
+        c = root[c];
+    }
+    c
 }
 
 /// Required anti-affinity of bound pods: which rules, on which nodes.

@@ -215,20 +215,21 @@ impl Marks {
 fn precedes(classes: &Classes, c: u32, owners: &[u32]) -> bool {
     let class = &classes.all[c as usize];
     let demand = |r: &u32| &classes.book.rules[*r as usize].demand;
-    owners.iter().any(|o| {
-        let owner = &classes.all[*o as usize];
-        let mut joined = owner
-            .owned
-            .iter()
-            .filter(|r| *demand(r) == Demand::Affinity);
-        let mut spreads = class
-            .owned
-            .iter()
-            .filter(|r| matches!(demand(r), Demand::Spread { .. }));
-        joined.any(|r| class.is_counted(*r))
-            || spreads.any(|r| {
-                let of_theirs = owner.is_counted(*r) && !owner.owned.contains(r);
-                of_theirs && (owner.comes_last || classes.book.rules[*r as usize].is_host())
-            })
-    })
+    class.in_order
+        && owners.iter().any(|o| {
+            let owner = &classes.all[*o as usize];
+            let mut joined = owner
+                .owned
+                .iter()
+                .filter(|r| *demand(r) == Demand::Affinity);
+            let mut spreads = class
+                .owned
+                .iter()
+                .filter(|r| matches!(demand(r), Demand::Spread { .. }));
+            joined.any(|r| class.is_counted(*r))
+                || spreads.any(|r| {
+                    let of_theirs = owner.is_counted(*r) && !owner.owned.contains(r);
+                    of_theirs && (owner.comes_last || classes.book.rules[*r as usize].is_host())
+                })
+        })
 }

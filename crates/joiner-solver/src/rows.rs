@@ -71,6 +71,8 @@ pub(crate) struct RowMaker<'a, 'p> {
     /// Limited resource and remaining amount by budget; `None` for reservations.
     pub(crate) budgets: Vec<Budget>,
     pub(crate) spends: Vec<Vec<(u32, u64)>>,
+    /// How many kinds are sold by variant and domain: what could be launched there instead.
+    options: BTreeMap<(u32, u32), u32>,
 }
 
 impl<'a, 'p> RowMaker<'a, 'p> {
@@ -86,6 +88,10 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         let drivers = volumes.drivers();
         let budgets = budgets(ground);
         let spends = spends(ground, &budgets);
+        let mut options: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        for kind in &ground.kinds {
+            *options.entry((kind.variant, kind.domain)).or_default() += 1;
+        }
         Self {
             ground,
             choices,
@@ -101,6 +107,7 @@ impl<'a, 'p> RowMaker<'a, 'p> {
             sets: KindSets::default(),
             budgets,
             spends,
+            options,
         }
     }
 
@@ -472,7 +479,7 @@ impl<'a, 'p> RowMaker<'a, 'p> {
             room: room.into(),
             price: kind.price,
             spend: self.spends[k].clone(),
-            options: 0,
+            options: self.options[&(kind.variant, kind.domain)],
         }
     }
 

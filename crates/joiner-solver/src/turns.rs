@@ -97,7 +97,7 @@ impl Desk<'_, '_> {
         let classes = item.members.iter().map(|(c, _)| self.class(*c));
         let is_spread = |r: &u32| matches!(self.rule(*r).demand, Demand::Spread { .. });
         let mut rules = Vec::new();
-        for class in classes.filter(|class| !class.comes_last) {
+        for class in classes.filter(|class| class.in_order && !class.comes_last) {
             let own: Vec<u32> = class.owned.iter().copied().filter(is_spread).collect();
             let counting = class.counted.iter().filter(|r| {
                 is_spread(r) && !self.rule(**r).is_host() && !own.is_empty() && !own.contains(r)

@@ -7,7 +7,8 @@
 //!
 //! A plan is rejected only when it is certain that there is no order. Where the search for one takes
 //! more than [`STEPS_MAX`] steps, or all searches more than [`ALL_STEPS_MAX`], it is given up, and the
-//! plan passes.
+//! plan passes. Rules that more than [`PODS_MAX`] new pods share are not looked at together at all: a
+//! scheduler places so many pods in an order of its own, whatever order a plan had in mind.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -29,6 +30,9 @@ const STEPS_MAX: usize = 400_000;
 const ALL_STEPS_MAX: usize = 1_200_000;
 /// The steps for each pod that a knot may take in any case: enough for all but the search.
 const POD_STEPS: usize = 8;
+
+/// The most new pods that rules may share to be looked at together.
+const PODS_MAX: u64 = 100;
 
 /// A rule that not every order keeps.
 pub(crate) struct Bond<'p> {
@@ -75,6 +79,9 @@ pub(crate) fn check<'p>(
     let mut steps = ALL_STEPS_MAX;
     for group in groups {
         let group: Vec<&Bond<'p>> = group.into_iter().map(|bond| &bonds[bond]).collect();
+        if n_new(topology, &group) > PODS_MAX {
+            continue;
+        }
         for (knot, laws) in knots(ground, market, topology, &mut filters, &group) {
             let n_steps = steps.min(STEPS_MAX).max(POD_STEPS * knot.n_pods());
             let mut own = Steps(n_steps);
@@ -86,6 +93,17 @@ pub(crate) fn check<'p>(
             }
         }
     }
+}
+
+/// How many new pods own or count for some of these rules.
+fn n_new(topology: &Topology<'_>, group: &[&Bond<'_>]) -> u64 {
+    let mut shapes: BTreeSet<usize> = BTreeSet::new();
+    for bond in group {
+        shapes.extend(&bond.owners);
+        shapes.extend(&topology.matches(bond.matches).shapes);
+    }
+    let entries = shapes.iter().flat_map(|shape| topology.of_shape(*shape));
+    entries.map(|(_, entry)| u64::from(entry.n_new)).sum()
 }
 
 /// The distinct terms of required affinity that are not met by pods from before.
