@@ -356,7 +356,7 @@ impl Classes {
 
 /// With more pods in a tangle of rules, one order for all of them is too dear to insist on: a
 /// scheduler will take its own anyway.
-const TANGLE_PODS_MAX: u64 = 300;
+const TANGLE_PODS_MAX: u64 = 120;
 
 /// The class that stands for the group of `c`.
 fn find(root: &mut [usize], mut c: usize) -> usize {
