@@ -58,6 +58,8 @@ const TABLE: &[Row] = &[
     below("joiner-disruption", &["joiner-model", "joiner-solver"]),
     below("joiner-nodegroup", &["joiner-model", "joiner-solver"]),
     below("joiner-state", &["joiner-model", "joiner-api"]),
+    below("joiner-machinery", &["joiner-api"]),
+    below("joiner-cluster", &["joiner-machinery"]),
     above("joiner-cloud", &["joiner-model", "joiner-api"]),
     above("joiner-cloud-aws", CLOUD),
     above("joiner-cloud-sim", CLOUD),
@@ -66,11 +68,18 @@ const TABLE: &[Row] = &[
         &["joiner-model", "joiner-api", "joiner-state"],
     ),
     above("joiner-controllers", CONTROLLERS),
-    above("joiner-sandbox", &["joiner-api", "joiner-runtime"]),
+    above("joiner-sandbox", SANDBOX),
     above("joiner-web", &["joiner-model", "joiner-runtime"]),
     above("joiner", &[ALL]),
     above(TESTKIT, &[ALL]),
     above("xtask", &[ALL, TESTKIT]),
+];
+
+const SANDBOX: &[&str] = &[
+    "joiner-api",
+    "joiner-machinery",
+    "joiner-cluster",
+    "joiner-runtime",
 ];
 
 const CLOUD: &[&str] = &[

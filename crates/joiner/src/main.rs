@@ -8,6 +8,7 @@ mod plan_cmd;
 mod plan_json;
 mod plan_table;
 mod region;
+mod sandbox_cmd;
 mod sources;
 mod terminal;
 
@@ -39,6 +40,8 @@ enum Command {
     Catalog(Box<catalog_cmd::CatalogArgs>),
     /// Print the CRDs to apply: NodePool, NodeClaim, NodeOverlay, CapacityBuffer and node classes.
     Crds(crds_cmd::CrdsArgs),
+    /// Start a simulated cluster on this machine, for kubectl and for trying things out.
+    Sandbox(sandbox_cmd::SandboxArgs),
 }
 
 /// What a command came to; scripts read it as the exit code.
@@ -85,6 +88,10 @@ fn run(cli: &Cli) -> anyhow::Result<Outcome> {
         }
         Command::Crds(args) => {
             crds_cmd::run(args, &mut out)?;
+            Outcome::Done
+        }
+        Command::Sandbox(args) => {
+            sandbox_cmd::run(args, &mut out)?;
             Outcome::Done
         }
     };

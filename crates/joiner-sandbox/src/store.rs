@@ -1,0 +1,276 @@
+//! All objects, with a revision for every change and a log to watch from.
+//!
+//! One lock guards everything: a request reads, decides and writes under it, so no two writes can
+//! cross. The log is bounded; whoever asks for what has fallen out of it gets "too old".
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use joiner_cluster::{ObjectKey, Objects};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+/// Group and plural of what is stored.
+pub type Resource = (String, String);
+
+/// How many changes the log keeps.
+pub const LOG_MAX: usize = 20_000;
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It is new.
+    Added,
+    /// It has changed.
+    Modified,
+    /// It is gone.
+    Deleted,
+}
+
+/// One change.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The revision it made.
+    pub revision: u64,
+    /// Group and plural.
+    pub resource: Arc<Resource>,
+    /// What happened.
+    pub what: What,
+    /// The object after the change; as it last was, with the new revision, when it is gone.
+    pub object: Arc<Value>,
+    /// The object before.
+    pub before: Option<Arc<Value>>,
+}
+
+/// The objects of a cluster.
+#[derive(Debug)]
+pub struct Store {
+    inner: Mutex<Inner>,
+    changed: watch::Sender<u64>,
+}
+
+/// The objects and the log, while the lock is held.
+#[derive(Debug)]
+pub struct Inner {
+    revision: u64,
+    kinds: BTreeMap<Resource, Objects>,
+    revisions: BTreeMap<Resource, u64>,
+    names: BTreeMap<Resource, Arc<Resource>>,
+    log: VecDeque<Change>,
+    compacted: u64,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self {
+            inner: Mutex::new(Inner {
+                revision: 1,
+                kinds: BTreeMap::new(),
+                revisions: BTreeMap::new(),
+                names: BTreeMap::new(),
+                log: VecDeque::new(),
+                compacted: 1,
+            }),
+            changed: watch::Sender::new(1),
+        }
+    }
+}
+
+impl Store {
+    /// Reads or writes under the lock; watchers are told afterwards.
+    pub fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
+        let mut inner = self.lock();
+        let before = inner.revision;
+        let result = act(&mut inner);
+        let after = inner.revision;
+        drop(inner);
+        if after != before {
+            self.changed.send_replace(after);
+        }
+        result
+    }
+
+    /// Tells of every new revision.
+    #[must_use]
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A panic under the lock is a bug, but what is stored is whole: each write is one insert.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// The revision of the last change.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The revision of the last change to one kind.
+    #[must_use]
+    pub fn revision_of(&self, resource: &Resource) -> u64 {
+        self.revisions.get(resource).copied().unwrap_or(0)
+    }
+
+    /// The revision of the last change to any kind but Leases, which change all the time and matter to
+    /// nobody else.
+    #[must_use]
+    pub fn revision_without_leases(&self) -> u64 {
+        let kinds = self
+            .revisions
+            .iter()
+            .filter(|((group, plural), _)| !(group == "coordination.k8s.io" && plural == "leases"));
+        kinds.map(|(_, revision)| *revision).max().unwrap_or(0)
+    }
+
+    /// All objects by kind.
+    #[must_use]
+    pub fn kinds(&self) -> &BTreeMap<Resource, Objects> {
+        &self.kinds
+    }
+
+    /// The objects of a kind.
+    #[must_use]
+    pub fn objects(&self, resource: &Resource) -> Option<&Objects> {
+        self.kinds.get(resource)
+    }
+
+    /// One object.
+    #[must_use]
+    pub fn get(&self, resource: &Resource, key: &ObjectKey) -> Option<&Arc<Value>> {
+        self.kinds.get(resource)?.get(key)
+    }
+
+    /// Writes an object, new or changed, with the next revision in it.
+    pub fn put(&mut self, resource: &Resource, key: &ObjectKey, mut object: Value) -> Arc<Value> {
+        self.revision += 1;
+        object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
+        let object = Arc::new(object);
+        let objects = self.kinds.entry(resource.clone()).or_default();
+        let before = objects.insert(key.clone(), Arc::clone(&object));
+        let what = if before.is_some() {
+            What::Modified
+        } else {
+            What::Added
+        };
+        self.note(resource, what, Arc::clone(&object), before);
+        object
+    }
+
+    /// Removes an object. The last state, with the revision of the removal, is returned.
+    pub fn remove(&mut self, resource: &Resource, key: &ObjectKey) -> Option<Arc<Value>> {
+        let before = self.kinds.get_mut(resource)?.remove(key)?;
+        self.revision += 1;
+        let mut object = Value::clone(&before);
+        object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
+        let object = Arc::new(object);
+        self.note(resource, What::Deleted, Arc::clone(&object), Some(before));
+        Some(object)
+    }
+
+    /// Changes of a kind after a revision; `None` when they are no longer all known.
+    #[must_use]
+    pub fn changes_since(&self, resource: &Resource, revision: u64) -> Option<Vec<Change>> {
+        if revision < self.compacted {
+            return None;
+        }
+        let first = self.log.partition_point(|c| c.revision <= revision);
+        let changes = self.log.iter().skip(first);
+        Some(
+            changes
+                .filter(|c| *c.resource == *resource)
+                .cloned()
+                .collect(),
+        )
+    }
+
+    /// Forgets all changes up to now: watches that are behind get "too old".
+    pub fn compact(&mut self) {
+        self.log.clear();
+        self.compacted = self.revision;
+    }
+
+    /// The oldest revision from which a watch can start.
+    #[must_use]
+    pub fn compacted(&self) -> u64 {
+        self.compacted
+    }
+
+    fn note(
+        &mut self,
+        resource: &Resource,
+        what: What,
+        object: Arc<Value>,
+        before: Option<Arc<Value>>,
+    ) {
+        self.revisions.insert(resource.clone(), self.revision);
+        let name = self
+            .names
+            .entry(resource.clone())
+            .or_insert_with(|| Arc::new(resource.clone()));
+        self.log.push_back(Change {
+            revision: self.revision,
+            resource: Arc::clone(name),
+            what,
+            object,
+            before,
+        });
+        if self.log.len() > LOG_MAX
+            && let Some(oldest) = self.log.pop_front()
+        {
+            self.compacted = oldest.revision;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pods() -> Resource {
+        (String::new(), "pods".to_owned())
+    }
+
+    fn key(name: &str) -> ObjectKey {
+        ("default".to_owned(), name.to_owned())
+    }
+
+    fn pod(name: &str) -> Value {
+        json!({"metadata": {"name": name, "namespace": "default"}})
+    }
+
+    #[test]
+    fn every_change_has_a_revision_of_its_own() {
+        let store = Store::default();
+        store.with(|s| {
+            let one = s.put(&pods(), &key("one"), pod("one"));
+            assert_eq!(one["metadata"]["resourceVersion"], "2");
+            s.put(&pods(), &key("one"), pod("one"));
+            s.remove(&pods(), &key("one"));
+            let changes = s.changes_since(&pods(), 1).expect("nothing is forgotten");
+            let what: Vec<What> = changes.iter().map(|c| c.what).collect();
+            assert_eq!(what, [What::Added, What::Modified, What::Deleted]);
+            assert_eq!(changes[2].object["metadata"]["resourceVersion"], "4");
+            assert_eq!(s.changes_since(&pods(), 3).map(|c| c.len()), Some(1));
+        });
+        assert_eq!(*store.subscribe().borrow(), 4);
+    }
+
+    #[test]
+    fn what_fell_out_of_the_log_is_too_old() {
+        let store = Store::default();
+        store.with(|s| {
+            for n in 0..=LOG_MAX {
+                s.put(&pods(), &key(&format!("pod-{n}")), pod("any"));
+            }
+            assert!(s.changes_since(&pods(), 1).is_none());
+            assert!(s.changes_since(&pods(), 2).is_some());
+            s.compact();
+            assert!(s.changes_since(&pods(), s.revision() - 1).is_none());
+            assert!(s.changes_since(&pods(), s.revision()).is_some());
+        });
+    }
+}

@@ -1,0 +1,193 @@
+//! Create.
+
+use http::StatusCode;
+use joiner_machinery::{ApiError, Cause, Reason, apply, meta};
+use serde_json::{Value, json};
+
+use crate::exchange::{Reply, Request};
+use crate::registry::Served;
+use crate::server::Server;
+use crate::store::Inner;
+use crate::verbs::{About, decode, is_dry_run};
+use crate::{rules, versions};
+
+/// How often a generated name is tried.
+const NAMES_MAX: usize = 8;
+
+/// POST of an object.
+pub(crate) fn create(server: &Server, about: &About, request: &Request) -> Result<Reply, ApiError> {
+    let mut object = decode::object(request)?;
+    decode::check_type(&about.served, &mut object)?;
+    let dry_run = is_dry_run(request)?;
+    let warnings = rules::read(&about.served, &mut object, request)?;
+    let by = By {
+        manager: request.manager(),
+        dry_run,
+        applied: false,
+    };
+    let made = insert(
+        server,
+        &about.served,
+        about.namespace.as_deref(),
+        object,
+        by,
+    )?;
+    Ok(Reply::json(StatusCode::CREATED, &made).warn(warnings))
+}
+
+/// Who creates, and whether it is for real.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct By<'a> {
+    pub(crate) manager: &'a str,
+    pub(crate) dry_run: bool,
+    /// The object has been through server-side apply: its managers are right already.
+    pub(crate) applied: bool,
+}
+
+/// Creates an object and returns it as the client of this kind sees it.
+pub(crate) fn insert(
+    server: &Server,
+    served: &Served,
+    namespace: Option<&str>,
+    object: Value,
+    by: By<'_>,
+) -> Result<Value, ApiError> {
+    let mut object = object;
+    settle_namespace(served, namespace, &mut object)?;
+    if !meta::text(&object, "resourceVersion").is_empty() {
+        return Err(ApiError::new(
+            Reason::BadRequest,
+            "resourceVersion should not be set on objects to be created",
+        ));
+    }
+    let generated =
+        meta::name(&object).is_empty() && !meta::text(&object, "generateName").is_empty();
+    for _ in 0..NAMES_MAX {
+        let mut named = object.clone();
+        if generated {
+            let name = format!("{}{}", meta::text(&object, "generateName"), server.suffix());
+            named["metadata"]["name"] = json!(name);
+        }
+        match insert_named(server, served, named, by) {
+            Err(error) if generated && error.reason == Reason::AlreadyExists => {}
+            answer => return answer,
+        }
+    }
+    Err(ApiError::new(
+        Reason::AlreadyExists,
+        "no free name was found for generateName; try again",
+    ))
+}
+
+fn insert_named(
+    server: &Server,
+    served: &Served,
+    mut object: Value,
+    by: By<'_>,
+) -> Result<Value, ApiError> {
+    let kind = &served.kind;
+    let now = server.clock.now();
+    let name = meta::name(&object).to_owned();
+    if name.is_empty() {
+        let cause = Cause {
+            reason: "FieldValueRequired",
+            message: "Required value: name or generateName is required".to_owned(),
+            field: "metadata.name".to_owned(),
+        };
+        return Err(ApiError::invalid(kind, "", &[cause]));
+    }
+    let key = (meta::namespace(&object).to_owned(), name.clone());
+    let resource = served.resource();
+    let uid = server.uid();
+    let made = server.store.with(|s| {
+        check_namespace(s, served, &key.0, &name)?;
+        if s.get(&resource, &key).is_some() {
+            return Err(ApiError::already_exists(kind, &name));
+        }
+        let note = rules::Note {
+            writer: apply::Writer {
+                manager: by.manager,
+                subresource: None,
+                now,
+            },
+            applied: by.applied,
+        };
+        rules::create(s, served, &mut object, &uid, &note)?;
+        let object = versions::stored(kind, object);
+        if by.dry_run {
+            return Ok(object);
+        }
+        Ok(Value::clone(&s.put(&resource, &key, object)))
+    })?;
+    if !by.dry_run && kind.kind == "CustomResourceDefinition" {
+        server.reload_kinds();
+    }
+    Ok(versions::shown(kind, &made))
+}
+
+/// The namespace of path and body must agree.
+pub(crate) fn settle_namespace(
+    served: &Served,
+    path: Option<&str>,
+    object: &mut Value,
+) -> Result<(), ApiError> {
+    if !object["metadata"].is_object() {
+        object["metadata"] = json!({});
+    }
+    let given = meta::namespace(object).to_owned();
+    if !served.kind.namespaced {
+        if !given.is_empty() {
+            return Err(ApiError::bad_request(
+                "namespace is not allowed on this type",
+            ));
+        }
+        return Ok(());
+    }
+    match path {
+        Some(path) if given.is_empty() || given == path => {
+            object["metadata"]["namespace"] = json!(path);
+            Ok(())
+        }
+        Some(path) => Err(ApiError::bad_request(format!(
+            "the namespace of the provided object does not match the namespace sent on the request: {given} is not {path}"
+        ))),
+        None => Err(ApiError::bad_request(
+            "an empty namespace may not be set during creation",
+        )),
+    }
+}
+
+/// Objects come only into namespaces that are there and not going.
+fn check_namespace(
+    store: &Inner,
+    served: &Served,
+    namespace: &str,
+    name: &str,
+) -> Result<(), ApiError> {
+    if !served.kind.namespaced {
+        return Ok(());
+    }
+    let namespaces = (String::new(), "namespaces".to_owned());
+    let key = (String::new(), namespace.to_owned());
+    let Some(found) = store.get(&namespaces, &key) else {
+        let mut error = ApiError::new(
+            Reason::NotFound,
+            format!("namespaces \"{namespace}\" not found"),
+        );
+        error.details = Some(json!({"name": namespace, "kind": "namespaces"}));
+        return Err(error);
+    };
+    if meta::is_deleting(found) {
+        let why = format!(
+            "unable to create new content in namespace {namespace} because it is being terminated"
+        );
+        let mut error = ApiError::forbidden(&served.kind, name, &why);
+        if let Some(details) = &mut error.details {
+            details["causes"] = json!([{"reason": "NamespaceTerminating",
+                "message": format!("namespace {namespace} is being terminated"),
+                "field": "metadata.namespace"}]);
+        }
+        return Err(error);
+    }
+    Ok(())
+}

@@ -1,0 +1,281 @@
+//! Get, list and watch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::StatusCode;
+use joiner_machinery::selector::{FieldSelector, LabelSelector};
+use joiner_machinery::table::{self, IncludeObject};
+use joiner_machinery::{ApiError, Kind, Reason, Subresource, meta};
+use serde_json::{Value, json};
+
+use crate::exchange::{Reply, Request};
+use crate::server::Server;
+use crate::verbs::{About, special};
+use crate::versions;
+use crate::watch::{Ask, Rendered, Start, WATCH_SECS, Wanted, start};
+
+/// The form that a client asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Whole,
+    Table(IncludeObject),
+    MetadataOnly,
+}
+
+/// One object.
+pub(crate) fn get(
+    server: &Server,
+    about: &About,
+    subresource: Option<Subresource>,
+    request: &Request,
+) -> Result<Reply, ApiError> {
+    let kind = &about.served.kind;
+    let resource = about.served.resource();
+    let key = about.key();
+    let found = server.store.with(|s| s.get(&resource, &key).cloned());
+    let object = found.ok_or_else(|| ApiError::not_found(kind, &key.1))?;
+    let shown = versions::shown(kind, &object);
+    if subresource == Some(Subresource::Scale) {
+        let scale = special::scale_of(kind, &shown)?;
+        return Ok(Reply::json(StatusCode::OK, &scale));
+    }
+    let value = match form(request)? {
+        Form::Whole => shown,
+        Form::MetadataOnly => metadata_only(&shown),
+        Form::Table(include) => {
+            let version = json!({"resourceVersion": shown["metadata"]["resourceVersion"]});
+            let options = table_options(include, &version);
+            table::render(kind, std::iter::once(&shown), &options, server.clock.now())
+        }
+    };
+    Ok(Reply::json(StatusCode::OK, &value))
+}
+
+/// The objects of a kind.
+pub(crate) fn list(server: &Server, about: &About, request: &Request) -> Result<Reply, ApiError> {
+    let kind = &about.served.kind;
+    let wanted = wanted(about, request)?;
+    check_version(server, request)?;
+    let limit = number(request, "limit")?.unwrap_or(0);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let from = match request.param("continue") {
+        None | Some("") => None,
+        Some(token) => Some(resume(token)?),
+    };
+    let resource = about.served.resource();
+    let (objects, revision) = server.store.with(|s| {
+        let all = s.objects(&resource).into_iter().flat_map(|o| o.iter());
+        let after = |key: &(String, String)| from.as_ref().is_none_or(|(_, last)| key > last);
+        let chosen = all.filter(|(key, object)| after(key) && wanted(object));
+        let chosen: Vec<Arc<Value>> = chosen.map(|(_, object)| Arc::clone(object)).collect();
+        (chosen, s.revision())
+    });
+    let revision = from.map_or(revision, |(revision, _)| revision);
+    let mut metadata = json!({"resourceVersion": revision.to_string()});
+    let n_all = objects.len();
+    let page: Vec<Arc<Value>> = if limit > 0 && n_all > limit {
+        let last = &objects[limit - 1];
+        metadata["continue"] = json!(token(revision, last));
+        if request.param("labelSelector").is_none() && request.param("fieldSelector").is_none() {
+            metadata["remainingItemCount"] = json!(n_all - limit);
+        }
+        objects[..limit].to_vec()
+    } else {
+        objects
+    };
+    let shown = page.iter().map(|object| versions::shown(kind, object));
+    let value = match form(request)? {
+        Form::Whole => {
+            let items: Vec<Value> = shown.collect();
+            json!({"kind": format!("{}List", kind.kind), "apiVersion": kind.api_version(),
+                "metadata": metadata, "items": items})
+        }
+        Form::MetadataOnly => {
+            let items: Vec<Value> = shown.map(|object| metadata_only(&object)).collect();
+            json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
+                "metadata": metadata, "items": items})
+        }
+        Form::Table(include) => {
+            let rows: Vec<Value> = shown.collect();
+            let options = table_options(include, &metadata);
+            table::render(kind, rows.iter(), &options, server.clock.now())
+        }
+    };
+    Ok(Reply::json(StatusCode::OK, &value))
+}
+
+/// Changes as they come.
+pub(crate) fn watch(
+    server: &Arc<Server>,
+    about: &About,
+    request: &Request,
+) -> Result<Reply, ApiError> {
+    let kind = &about.served.kind;
+    let wanted = wanted(about, request)?;
+    let marked = request.flag("sendInitialEvents");
+    let start_at = match request.param("resourceVersion") {
+        _ if marked => Start::AllMarked,
+        None | Some("" | "0") => Start::All,
+        Some(version) => Start::After(parse_version(version)?),
+    };
+    if marked && request.param("resourceVersionMatch") != Some("NotOlderThan") {
+        return Err(ApiError::new(
+            Reason::Invalid,
+            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        ));
+    }
+    let secs = number(request, "timeoutSeconds")?;
+    let ask = Ask {
+        resource: about.served.resource(),
+        wanted,
+        rendered: rendered(server, kind, form(request)?),
+        api_version: kind.api_version(),
+        kind: kind.kind.clone(),
+        start: start_at,
+        bookmarks: request.flag("allowWatchBookmarks"),
+        secs: secs.filter(|secs| *secs > 0).unwrap_or(WATCH_SECS),
+    };
+    let events = start(Arc::clone(&server.store), server.clock.clone(), ask);
+    Ok(Reply::stream("application/json", events))
+}
+
+fn rendered(server: &Arc<Server>, kind: &Kind, form: Form) -> Rendered {
+    let kind = kind.clone();
+    let clock = server.clock.clone();
+    let has_headers = AtomicBool::new(false);
+    Arc::new(move |object| {
+        let shown = versions::shown(&kind, object);
+        match form {
+            Form::Whole => shown,
+            Form::MetadataOnly => metadata_only(&shown),
+            Form::Table(include) => {
+                let version = json!({"resourceVersion": shown["metadata"]["resourceVersion"]});
+                let options = table::Options {
+                    no_headers: has_headers.swap(true, Ordering::Relaxed),
+                    ..table_options(include, &version)
+                };
+                table::render(&kind, std::iter::once(&shown), &options, clock.now())
+            }
+        }
+    })
+}
+
+/// Which objects the path and the selectors of a request choose.
+pub(crate) fn wanted(about: &About, request: &Request) -> Result<Wanted, ApiError> {
+    let labels = LabelSelector::parse(request.param("labelSelector").unwrap_or(""))?;
+    let fields = request.param("fieldSelector").unwrap_or("");
+    let fields = FieldSelector::parse(&about.served.kind, fields)?;
+    let namespace = about.namespace.clone();
+    let name = about.name.clone();
+    Ok(Arc::new(move |object: &Value| {
+        namespace
+            .as_deref()
+            .is_none_or(|own| meta::namespace(object) == own)
+            && name.as_deref().is_none_or(|own| meta::name(object) == own)
+            && labels.matches(object)
+            && fields.matches(object)
+    }))
+}
+
+fn form(request: &Request) -> Result<Form, ApiError> {
+    let accept = request.header("accept");
+    for option in accept.split(',').map(str::trim) {
+        let has = |part: &str| option.split(';').any(|p| p.trim() == part);
+        if has("as=Table") {
+            let word = request.param("includeObject").unwrap_or("");
+            let include = IncludeObject::parse(word).ok_or_else(|| {
+                ApiError::bad_request(format!("unrecognized includeObject value: \"{word}\""))
+            })?;
+            return Ok(Form::Table(include));
+        }
+        if has("as=PartialObjectMetadata") || has("as=PartialObjectMetadataList") {
+            return Ok(Form::MetadataOnly);
+        }
+        if option.starts_with("application/json") || option.starts_with("*/*") {
+            break;
+        }
+    }
+    Ok(Form::Whole)
+}
+
+fn table_options(include: IncludeObject, metadata: &Value) -> table::Options {
+    table::Options {
+        include,
+        metadata: metadata.as_object().cloned().unwrap_or_default(),
+        no_headers: false,
+    }
+}
+
+fn metadata_only(object: &Value) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+        "metadata": object["metadata"]})
+}
+
+fn check_version(server: &Server, request: &Request) -> Result<(), ApiError> {
+    let Some(version) = request.param("resourceVersion").filter(|v| !v.is_empty()) else {
+        return match request.param("resourceVersionMatch") {
+            Some(_) => Err(ApiError::new(
+                Reason::Invalid,
+                "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
+            )),
+            None => Ok(()),
+        };
+    };
+    let version = parse_version(version)?;
+    let now = server.store.with(|s| s.revision());
+    if version > now {
+        let mut error = ApiError::new(
+            Reason::Timeout,
+            format!("Too large resource version: {version}, current: {now}"),
+        );
+        error.details = Some(json!({"causes": [{"reason": "ResourceVersionTooLarge",
+            "message": "Too large resource version"}], "retryAfterSeconds": 1}));
+        return Err(error);
+    }
+    Ok(())
+}
+
+fn parse_version(text: &str) -> Result<u64, ApiError> {
+    text.parse().map_err(|_| {
+        ApiError::bad_request(format!(
+            "Invalid value: \"{text}\": resourceVersion: must be a number"
+        ))
+    })
+}
+
+fn number(request: &Request, name: &str) -> Result<Option<u64>, ApiError> {
+    match request.param(name) {
+        None | Some("") => Ok(None),
+        Some(text) => text.parse().map(Some).map_err(|_| {
+            ApiError::bad_request(format!("{name}: \"{text}\" is not a whole number"))
+        }),
+    }
+}
+
+/// Where a list goes on: revision, namespace and name, in hexadecimal so that nobody reads meaning
+/// into it.
+fn token(revision: u64, last: &Value) -> String {
+    let text = format!(
+        "{revision}\n{}\n{}",
+        meta::namespace(last),
+        meta::name(last)
+    );
+    text.bytes().map(|b| format!("{b:02x}")).collect()
+}
+
+fn resume(token: &str) -> Result<(u64, (String, String)), ApiError> {
+    let bad = || ApiError::bad_request("continue key is not valid: it is not one of ours");
+    let bytes: Option<Vec<u8>> = (0..token.len())
+        .step_by(2)
+        .map(|i| u8::from_str_radix(token.get(i..i + 2)?, 16).ok())
+        .collect();
+    let text = String::from_utf8(bytes.ok_or_else(bad)?).map_err(|_| bad())?;
+    let mut parts = text.split('\n');
+    let (Some(revision), Some(namespace), Some(name)) = (parts.next(), parts.next(), parts.next())
+    else {
+        return Err(bad());
+    };
+    let revision = revision.parse().map_err(|_| bad())?;
+    Ok((revision, (namespace.to_owned(), name.to_owned())))
+}

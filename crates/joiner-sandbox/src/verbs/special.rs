@@ -1,0 +1,339 @@
+//! Kinds and subresources that are not stored as they come: scale, binding, eviction, logs, reviews
+//! and metrics.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use joiner_machinery::selector::LabelSelector;
+use joiner_machinery::{ApiError, Kind, Reason, Subresource, crd, meta};
+use serde_json::{Value, json};
+
+use crate::exchange::{Reply, Request};
+use crate::server::Server;
+use crate::verbs::remove::{How, delete_one};
+use crate::verbs::update::{Mode, change};
+use crate::verbs::{About, decode, is_dry_run, not_allowed};
+use crate::{logs, usage};
+
+/// The word of a subresource in paths and managed fields.
+pub(crate) const fn word(subresource: Subresource) -> &'static str {
+    match subresource {
+        Subresource::Status => "status",
+        Subresource::Scale => "scale",
+        Subresource::Binding => "binding",
+        Subresource::Eviction => "eviction",
+        Subresource::Log => "log",
+        Subresource::Finalize => "finalize",
+        Subresource::Token => "token",
+        Subresource::Unserved => "",
+    }
+}
+
+/// Answers what needs an answer of its own; `None` for everything that is stored.
+pub(crate) fn answer(
+    server: &Arc<Server>,
+    about: &About,
+    subresource: Option<&str>,
+    request: &Request,
+) -> Option<Result<Reply, ApiError>> {
+    let kind = &about.served.kind;
+    match (kind.group.as_str(), kind.plural.as_str(), subresource) {
+        ("", "pods", Some("binding")) => Some(bind(server, about, request)),
+        ("", "pods", Some("eviction")) => Some(evict(server, about, request)),
+        ("", "pods", Some("log")) => Some(logs::read(server, about, request)),
+        ("", "serviceaccounts", Some("token")) => Some(token(server, request)),
+        ("authorization.k8s.io" | "authentication.k8s.io", _, None) => Some(review(kind, request)),
+        ("metrics.k8s.io", _, None) => Some(usage::read(server, about, request)),
+        _ => None,
+    }
+}
+
+/// POST of a binding: the pod gets its node.
+fn bind(server: &Server, about: &About, request: &Request) -> Result<Reply, ApiError> {
+    if request.method != http::Method::POST {
+        return Err(not_allowed(&request.method));
+    }
+    let binding = decode::object(request)?;
+    let node = binding["target"]["name"].as_str().unwrap_or("").to_owned();
+    let uid = meta::uid(&binding).to_owned();
+    bind_pod(server, about, &node, &uid, request.manager())?;
+    let made = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+        "code": 201});
+    Ok(Reply::json(StatusCode::CREATED, &made))
+}
+
+/// Gives a pod its node.
+pub(crate) fn bind_pod(
+    server: &Server,
+    about: &About,
+    node: &str,
+    uid: &str,
+    manager: &str,
+) -> Result<(), ApiError> {
+    let kind = &about.served.kind;
+    let mode = Mode {
+        manager,
+        subresource: Some(Subresource::Binding),
+        dry_run: false,
+        applied: false,
+    };
+    change(server, about, mode, |pod, now| {
+        let name = meta::name(pod);
+        let current = pod["spec"]["nodeName"].as_str().unwrap_or("");
+        let why = if node.is_empty() {
+            return Err(ApiError::bad_request("target.name: Required value"));
+        } else if meta::is_deleting(pod) {
+            Some(format!(
+                "pod {name} is being deleted, cannot be assigned to a host"
+            ))
+        } else if !current.is_empty() {
+            Some(format!(
+                "pod {name} is already assigned to node \"{current}\""
+            ))
+        } else if !uid.is_empty() && uid != meta::uid(pod) {
+            Some(format!(
+                "the uid of pod {name} is not the one in the binding"
+            ))
+        } else {
+            None
+        };
+        if let Some(why) = why {
+            return Err(ApiError::conflict(kind, name, &why));
+        }
+        let mut bound = pod.clone();
+        bound["spec"]["nodeName"] = json!(node);
+        let condition = json!({"type": "PodScheduled", "status": "True",
+            "lastProbeTime": null, "lastTransitionTime": meta::time(now)});
+        let conditions = bound["status"]["conditions"].as_array().cloned();
+        let mut conditions = conditions.unwrap_or_default();
+        conditions.retain(|c| c["type"] != "PodScheduled");
+        conditions.push(condition);
+        bound["status"]["conditions"] = json!(conditions);
+        Ok(bound)
+    })?;
+    Ok(())
+}
+
+/// POST of an eviction.
+fn evict(server: &Server, about: &About, request: &Request) -> Result<Reply, ApiError> {
+    if request.method != http::Method::POST {
+        return Err(not_allowed(&request.method));
+    }
+    let eviction = decode::object(request)?;
+    let options = &eviction["deleteOptions"];
+    let how = How {
+        grace_secs: options["gracePeriodSeconds"].as_u64(),
+        uid: options["preconditions"]["uid"].as_str().map(str::to_owned),
+        dry_run: is_dry_run(request)?
+            || options["dryRun"]
+                .as_array()
+                .is_some_and(|all| !all.is_empty()),
+        ..How::default()
+    };
+    evict_pod(server, about, &how)?;
+    let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+        "code": 201});
+    Ok(Reply::json(StatusCode::CREATED, &done))
+}
+
+/// Deletes a pod if its PodDisruptionBudget allows, and takes it off the budget.
+pub(crate) fn evict_pod(server: &Server, about: &About, how: &How) -> Result<(), ApiError> {
+    let kind = &about.served.kind;
+    let key = about.key();
+    let pods = about.served.resource();
+    let budgets = ("policy".to_owned(), "poddisruptionbudgets".to_owned());
+    let now = server.clock.now();
+    server.store.with(|s| {
+        let Some(pod) = s.get(&pods, &key).cloned() else {
+            return Err(ApiError::not_found(kind, &key.1));
+        };
+        let phase = pod["status"]["phase"].as_str().unwrap_or("");
+        if matches!(phase, "Succeeded" | "Failed" | "Pending") || meta::is_deleting(&pod) {
+            return Ok(());
+        }
+        let matching: Vec<_> = s
+            .objects(&budgets)
+            .into_iter()
+            .flat_map(|all| all.iter())
+            .filter(|((namespace, _), budget)| {
+                *namespace == key.0
+                    && LabelSelector::of(&budget["spec"]["selector"]).matches(&pod)
+            })
+            .map(|(key, budget)| (key.clone(), Arc::clone(budget)))
+            .collect();
+        let (budget_key, budget) = match &matching[..] {
+            [] => return Ok(()),
+            [one] => one,
+            _ => {
+                return Err(ApiError::new(
+                    Reason::InternalError,
+                    "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+                ));
+            }
+        };
+        let status = &budget["status"];
+        let healthy = pod["status"]["conditions"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|c| c["type"] == "Ready" && c["status"] == "True"));
+        let always = budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
+        let current = status["currentHealthy"].as_i64().unwrap_or(0);
+        let desired = status["desiredHealthy"].as_i64().unwrap_or(0);
+        if !healthy && (always || (current >= desired && desired > 0)) {
+            return Ok(());
+        }
+        let allowed = status["disruptionsAllowed"].as_i64().unwrap_or(0);
+        let observed = status["observedGeneration"] == budget["metadata"]["generation"];
+        if allowed <= 0 || !observed {
+            return Err(refused(&budget_key.1, desired, current, observed));
+        }
+        if how.dry_run {
+            return Ok(());
+        }
+        let mut spent = Value::clone(budget);
+        spent["status"]["disruptionsAllowed"] = json!(allowed - 1);
+        spent["status"]["disruptedPods"][key.1.as_str()] = json!(meta::time(now));
+        s.put(&budgets, budget_key, spent);
+        Ok(())
+    })?;
+    delete_one(server, about, how)?;
+    Ok(())
+}
+
+fn refused(budget: &str, desired: i64, current: i64, observed: bool) -> ApiError {
+    let mut error = ApiError::new(
+        Reason::TooManyRequests,
+        "Cannot evict pod as it would violate the pod's disruption budget.",
+    );
+    let message = if observed {
+        format!(
+            "The disruption budget {budget} needs {desired} healthy pods and has {current} currently"
+        )
+    } else {
+        format!("The disruption budget {budget} is still being processed by the server.")
+    };
+    error.details = Some(
+        json!({"causes": [{"reason": "DisruptionBudget", "message": message}],
+        "retryAfterSeconds": if observed { 0 } else { 10 }}),
+    );
+    error
+}
+
+/// POST of a review: everything is allowed to who has the token.
+fn review(kind: &Kind, request: &Request) -> Result<Reply, ApiError> {
+    if request.method != http::Method::POST {
+        return Err(not_allowed(&request.method));
+    }
+    let mut review = decode::object(request)?;
+    review["status"] = match kind.kind.as_str() {
+        "SelfSubjectRulesReview" => json!({"incomplete": false,
+            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}]}),
+        "SelfSubjectReview" => json!({"userInfo": {"username": "joiner-sandbox",
+            "groups": ["system:masters", "system:authenticated"]}}),
+        "TokenReview" => json!({"authenticated": true, "user": {"username": "joiner-sandbox"}}),
+        _ => json!({"allowed": true}),
+    };
+    review["apiVersion"] = json!(kind.api_version());
+    review["kind"] = json!(kind.kind);
+    Ok(Reply::json(StatusCode::CREATED, &review))
+}
+
+fn token(server: &Server, request: &Request) -> Result<Reply, ApiError> {
+    let mut asked = decode::object(request)?;
+    let until = server.clock.now() + jiff::SignedDuration::from_hours(1);
+    asked["status"] = json!({"token": server.uid(), "expirationTimestamp": meta::time(until)});
+    Ok(Reply::json(StatusCode::CREATED, &asked))
+}
+
+/// The scale of an object.
+pub(crate) fn scale_of(kind: &Kind, object: &Value) -> Result<Value, ApiError> {
+    let paths = scale_paths(kind)?;
+    let at = |path: &str| crd::ScalePaths::get(path, object).clone();
+    let mut metadata = json!({"name": meta::name(object)});
+    for field in ["namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = object["metadata"][field].as_str() {
+            metadata[field] = json!(value);
+        }
+    }
+    let selector = match paths.selector.as_deref().map(at) {
+        Some(Value::String(text)) => text,
+        Some(selector @ Value::Object(_)) => selector_text(&selector),
+        Some(_) | None => String::new(),
+    };
+    let mut status = json!({"replicas": at(&paths.status).as_i64().unwrap_or(0)});
+    if !selector.is_empty() {
+        status["selector"] = json!(selector);
+    }
+    Ok(
+        json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata,
+        "spec": {"replicas": at(&paths.spec).as_i64().unwrap_or(0)}, "status": status}),
+    )
+}
+
+/// The object with the replicas of a scale.
+pub(crate) fn with_scale(kind: &Kind, object: &Value, scale: &Value) -> Result<Value, ApiError> {
+    let paths = scale_paths(kind)?;
+    let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+    if replicas < 0 {
+        let cause = joiner_machinery::Cause {
+            reason: "FieldValueInvalid",
+            message: format!("Invalid value: {replicas}: must be greater than or equal to 0"),
+            field: "spec.replicas".to_owned(),
+        };
+        let scale_kind = Kind {
+            group: "autoscaling".to_owned(),
+            kind: "Scale".to_owned(),
+            ..kind.clone()
+        };
+        return Err(ApiError::invalid(&scale_kind, meta::name(object), &[cause]));
+    }
+    let mut changed = object.clone();
+    changed["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].clone();
+    crd::ScalePaths::set(&paths.spec, &mut changed, json!(replicas));
+    Ok(changed)
+}
+
+/// Where a kind keeps its replicas.
+fn scale_paths(kind: &Kind) -> Result<crd::ScalePaths, ApiError> {
+    let missing = || ApiError::new(Reason::NotFound, "the kind has no scale");
+    match &kind.custom {
+        None => Ok(crd::ScalePaths {
+            spec: ".spec.replicas".to_owned(),
+            status: ".status.replicas".to_owned(),
+            selector: Some(".spec.selector".to_owned()),
+        }),
+        Some(version) => {
+            let scale = &version["subresources"]["scale"];
+            let text = |key: &str| scale[key].as_str().map(str::to_owned);
+            Ok(crd::ScalePaths {
+                spec: text("specReplicasPath").ok_or_else(missing)?,
+                status: text("statusReplicasPath").unwrap_or_default(),
+                selector: text("labelSelectorPath"),
+            })
+        }
+    }
+}
+
+/// A selector as query text: `app=web,tier in (a,b)`.
+fn selector_text(selector: &Value) -> String {
+    let labels = selector["matchLabels"].as_object();
+    let mut parts: Vec<String> = labels
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or("")))
+        .collect();
+    let exprs = selector["matchExpressions"].as_array();
+    for expr in exprs.into_iter().flatten() {
+        let key = expr["key"].as_str().unwrap_or("");
+        let values = expr["values"].as_array().into_iter().flatten();
+        let values: Vec<&str> = values.filter_map(Value::as_str).collect();
+        let values = values.join(",");
+        parts.push(match expr["operator"].as_str().unwrap_or("") {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "DoesNotExist" => format!("!{key}"),
+            _ => key.to_owned(),
+        });
+    }
+    parts.join(",")
+}

@@ -1,0 +1,247 @@
+//! The loop that runs the rest of the cluster: controllers, scheduler and kubelets look at the
+//! objects whenever something they read has changed, and act through the API.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use joiner_cluster::{Action, Controller, Resource, View};
+use joiner_machinery::{ApiError, Subresource, meta, patch};
+
+use crate::server::Server;
+use crate::verbs::About;
+use crate::verbs::create::{By, insert};
+use crate::verbs::remove::{How, delete_one};
+use crate::verbs::special::{bind_pod, evict_pod};
+use crate::verbs::update::{Mode, change};
+
+/// Changes within this time are looked at together.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Rounds in a row after which others get a turn, whatever is left to do.
+const ROUNDS_MAX: usize = 200;
+
+/// Controllers with what each has seen.
+pub struct World {
+    server: Arc<Server>,
+    seed: u64,
+    members: Vec<Member>,
+}
+
+struct Member {
+    controller: Box<dyn Controller>,
+    /// Revisions of the kinds it reads at its last look.
+    seen: Vec<u64>,
+    wake: Option<Timestamp>,
+}
+
+impl Member {
+    /// Tells the controller of a refusal; it may want to look again because of it.
+    fn learn(&mut self, action: &Action, error: &ApiError, now: Timestamp) {
+        let again = self.controller.refused(action, &error.message, now);
+        self.wake = [self.wake, again].into_iter().flatten().min();
+    }
+}
+
+impl World {
+    /// A world of these controllers, which act in this order.
+    #[must_use]
+    pub fn new(server: Arc<Server>, seed: u64, controllers: Vec<Box<dyn Controller>>) -> Self {
+        let members = controllers.into_iter().map(|controller| Member {
+            seen: vec![u64::MAX; controller.reads().len().max(1)],
+            controller,
+            wake: None,
+        });
+        Self {
+            members: members.collect(),
+            server,
+            seed,
+        }
+    }
+
+    /// Runs until it is dropped.
+    pub async fn run(mut self) {
+        let mut changed = self.server.store().subscribe();
+        loop {
+            changed.mark_unchanged();
+            let mut rounds = 0;
+            while self.round() > 0 && rounds < ROUNDS_MAX {
+                rounds += 1;
+            }
+            let clock = self.server.clock().clone();
+            let wake = self.members.iter().filter_map(|m| m.wake).min();
+            tokio::select! {
+                biased;
+                news = changed.changed() => {
+                    if news.is_err() {
+                        return;
+                    }
+                    clock.sleep(PAUSE).await;
+                }
+                () = sleep_until(&clock, wake) => {}
+            }
+        }
+    }
+
+    /// Lets everybody look once who has something new to see; returns how much was done.
+    pub fn round(&mut self) -> usize {
+        let mut n_done = 0;
+        for m in 0..self.members.len() {
+            let actions = self.look(m);
+            let name = self.members[m].controller.name();
+            let mut told = true;
+            for action in actions {
+                // An event tells of the action before it.
+                if action.is_event() && !told {
+                    continue;
+                }
+                match take(&self.server, name, action.clone()) {
+                    Ok(()) => {
+                        n_done += 1;
+                        told = true;
+                    }
+                    Err(error) => {
+                        told = action.is_event();
+                        self.members[m].learn(&action, &error, self.server.clock().now());
+                    }
+                }
+            }
+        }
+        n_done
+    }
+
+    fn look(&mut self, m: usize) -> Vec<Action> {
+        let now = self.server.clock().now();
+        let member = &mut self.members[m];
+        let seed = self.seed;
+        self.server.store().with(|s| {
+            let reads = member.controller.reads();
+            let of = |(group, plural): &Resource| {
+                s.revision_of(&((*group).to_owned(), (*plural).to_owned()))
+            };
+            let revisions: Vec<u64> = if reads.is_empty() {
+                vec![s.revision_without_leases()]
+            } else {
+                reads.iter().map(of).collect()
+            };
+            let due = member.wake.is_some_and(|wake| wake <= now);
+            if revisions == member.seen && !due {
+                return Vec::new();
+            }
+            member.seen = revisions;
+            let view = View {
+                kinds: s.kinds(),
+                now,
+                seed,
+            };
+            let step = member.controller.step(&view);
+            member.wake = step.wake;
+            step.actions
+        })
+    }
+}
+
+async fn sleep_until(clock: &joiner_runtime::Clock, at: Option<Timestamp>) {
+    match at {
+        Some(at) => clock.sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Takes one action through the API.
+fn take(server: &Server, manager: &str, action: Action) -> Result<(), ApiError> {
+    let served = |(group, plural): Resource| {
+        let found = server.registry().any_version(group, plural);
+        found.ok_or_else(|| {
+            ApiError::new(joiner_machinery::Reason::NotFound, "no such kind is served")
+        })
+    };
+    let about = |resource: Resource, key: &(String, String)| {
+        Ok::<About, ApiError>(About {
+            served: served(resource)?,
+            namespace: (!key.0.is_empty()).then(|| key.0.clone()),
+            name: Some(key.1.clone()),
+        })
+    };
+    let mode = |subresource| Mode {
+        manager,
+        subresource,
+        dry_run: false,
+        applied: false,
+    };
+    match action {
+        Action::Create(resource, mut object) => {
+            let served = served(resource)?;
+            object["apiVersion"] = served.kind.api_version().into();
+            object["kind"] = served.kind.kind.clone().into();
+            let namespace = meta::namespace(&object).to_owned();
+            let namespace = (!namespace.is_empty()).then_some(namespace);
+            let by = By {
+                manager,
+                dry_run: false,
+                applied: false,
+            };
+            insert(server, &served, namespace.as_deref(), object, by)?;
+        }
+        Action::Update(resource, object) => {
+            let key = (
+                meta::namespace(&object).to_owned(),
+                meta::name(&object).to_owned(),
+            );
+            change(server, &about(resource, &key)?, mode(None), |_, _| {
+                Ok(object.clone())
+            })?;
+        }
+        Action::Patch {
+            resource,
+            key,
+            subresource,
+            patch: edit,
+        } => {
+            let subresource = subresource.and_then(|word| match word {
+                "status" => Some(Subresource::Status),
+                "finalize" => Some(Subresource::Finalize),
+                _ => None,
+            });
+            change(
+                server,
+                &about(resource, &key)?,
+                mode(subresource),
+                |o, _| patch::merge(o, &edit),
+            )?;
+        }
+        Action::Delete {
+            resource,
+            key,
+            uid,
+            grace_secs,
+            propagation,
+        } => {
+            let how = How {
+                grace_secs,
+                propagation: propagation.map(str::to_owned),
+                uid: Some(uid).filter(|uid| !uid.is_empty()),
+                ..How::default()
+            };
+            delete_one(server, &about(resource, &key)?, &how)?;
+        }
+        Action::Bind { pod, uid, node } => {
+            bind_pod(server, &about(("", "pods"), &pod)?, &node, &uid, manager)?;
+        }
+        Action::Evict(pod) => {
+            evict_pod(server, &about(("", "pods"), &pod)?, &How::default())?;
+        }
+    }
+    Ok(())
+}
+
+/// How many objects of each kind there are, for people.
+#[must_use]
+pub fn census(server: &Server) -> BTreeMap<String, usize> {
+    server.store().with(|s| {
+        let kinds = s.kinds().iter();
+        kinds
+            .map(|((_, plural), objects)| (plural.clone(), objects.len()))
+            .collect()
+    })
+}

@@ -1,0 +1,160 @@
+//! What two answers have in common once the volatile is gone.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+/// An answer with its body read.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) content_type: String,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) retry_after: String,
+    pub(crate) body: Vec<u8>,
+}
+
+/// One place where two answers differ.
+#[derive(Clone, Debug)]
+pub(crate) struct Difference {
+    /// `status`, `content-type`, `warning`, `retry-after`, or a JSON pointer into the body.
+    pub(crate) place: String,
+    pub(crate) real: String,
+    pub(crate) ours: String,
+}
+
+impl Answer {
+    /// The body as JSON: one value, or the list of values of a stream; text stays text.
+    pub(crate) fn value(&self) -> Value {
+        if let Ok(value) = serde_json::from_slice(&self.body) {
+            return value;
+        }
+        let text = String::from_utf8_lossy(&self.body).into_owned();
+        let lines: Result<Vec<Value>, _> = text.lines().map(serde_json::from_str).collect();
+        match lines {
+            Ok(events) if !events.is_empty() => Value::Array(events),
+            Ok(_) | Err(_) => Value::String(text),
+        }
+    }
+}
+
+/// All differences between the answers of the real server and ours.
+pub(crate) fn differences(real: &Answer, ours: &Answer) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let mut plain = |place: &str, real: String, ours: String| {
+        if real != ours {
+            let place = place.to_owned();
+            found.push(Difference { place, real, ours });
+        }
+    };
+    plain("status", real.status.to_string(), ours.status.to_string());
+    plain(
+        "content-type",
+        real.content_type.clone(),
+        ours.content_type.clone(),
+    );
+    plain(
+        "warning",
+        real.warnings.join("\n"),
+        ours.warnings.join("\n"),
+    );
+    plain(
+        "retry-after",
+        real.retry_after.clone(),
+        ours.retry_after.clone(),
+    );
+    let (mut real, mut ours) = (real.value(), ours.value());
+    steady(&mut real, "");
+    steady(&mut ours, "");
+    walk("", Some(&real), Some(&ours), &mut found);
+    found
+}
+
+fn walk(place: &str, real: Option<&Value>, ours: Option<&Value>, found: &mut Vec<Difference>) {
+    match (real, ours) {
+        (Some(Value::Object(a)), Some(Value::Object(b))) => {
+            let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            for key in keys {
+                let key_text = key.replace('~', "~0").replace('/', "~1");
+                walk(&format!("{place}/{key_text}"), a.get(key), b.get(key), found);
+            }
+        }
+        (Some(Value::Array(a)), Some(Value::Array(b))) => {
+            for i in 0..a.len().max(b.len()) {
+                walk(&format!("{place}/{i}"), a.get(i), b.get(i), found);
+            }
+        }
+        (a, b) if a == b => {}
+        (a, b) => {
+            let text = |value: Option<&Value>| value.map_or("nothing".to_owned(), Value::to_string);
+            found.push(Difference {
+                place: if place.is_empty() { "/" } else { place }.to_owned(),
+                real: text(a),
+                ours: text(b),
+            });
+        }
+    }
+}
+
+/// Fields whose values are chance; that they are there is not.
+const VOLATILE: &[&str] = &[
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "lastTransitionTime",
+    "lastUpdateTime",
+    "time",
+    "continue",
+    "clusterIP",
+];
+
+fn steady(value: &mut Value, key: &str) {
+    match value {
+        Value::Object(map) => {
+            let prefix = map.get("generateName").and_then(Value::as_str);
+            if let Some(prefix) = prefix.map(|prefix| format!("{prefix}*")) {
+                map.insert("name".to_owned(), Value::String(prefix));
+            }
+            for (key, value) in map {
+                steady(value, key);
+            }
+        }
+        Value::Array(all) => {
+            for value in all {
+                steady(value, key);
+            }
+        }
+        Value::String(text) => {
+            if VOLATILE.contains(&key) && !text.is_empty() {
+                *text = format!("<{key}>");
+            } else {
+                *text = steady_text(text, key);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn steady_text(text: &str, key: &str) -> String {
+    static UID: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").expect("a valid pattern")
+    });
+    static VERSION: LazyLock<Regex> = LazyLock::new(|| {
+        let words = r"(?i)(resource ?version(?: in precondition| in object meta)?: |current: )\d+( \(\d+\))?";
+        Regex::new(words).expect("a valid pattern")
+    });
+    static TIME: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").expect("a valid pattern")
+    });
+    static AGE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^\d+s$").expect("a valid pattern"));
+    let text = UID.replace_all(text, "<uid>");
+    let text = VERSION.replace_all(&text, "$1<version>");
+    let text = TIME.replace_all(&text, "<time>");
+    if key == "cells" {
+        return AGE.replace_all(&text, "<age>").into_owned();
+    }
+    text.into_owned()
+}
