@@ -19,7 +19,7 @@ const SEAT_WORK_MAX: u64 = 60_000_000;
 /// Most tries that look for room.
 const SEAT_TRIES_MAX: u64 = 80;
 /// Pods times offerings over all tries that look for a lower price.
-const SAVE_WORK_MAX: u64 = 1_500_000;
+const SAVE_WORK_MAX: u64 = 500_000;
 /// Most tries that look for a lower price.
 const SAVE_TRIES_MAX: u64 = 60;
 /// Most attempts in a row to learn what fits into domains.
