@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use joiner_model::{Name, ResourceName};
+use joiner_model::{Name, Node, ResourceName};
 
-use crate::ground::Ground;
+use crate::ground::{Ground, Kind};
 
 /// One limit of a pool, or one reservation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,14 +40,17 @@ impl Budget {
 pub(crate) fn budgets(ground: &Ground<'_>) -> Vec<Budget> {
     let mut all = Vec::new();
     let nodes = ResourceName::parse("nodes");
+    let mut nodes_of: BTreeMap<&Name, Vec<&Node>> = BTreeMap::new();
+    for node in &ground.problem.nodes {
+        if let Some(pool) = &node.pool {
+            nodes_of.entry(pool).or_default().push(node);
+        }
+    }
     for (p, pool) in ground.problem.pools.iter().enumerate() {
         let Some(limits) = &pool.limits else { continue };
         for (resource, limit) in limits.iter() {
-            let used: u64 = ground
-                .problem
-                .nodes
-                .iter()
-                .filter(|n| n.pool.as_ref() == Some(&pool.name))
+            let own = nodes_of.get(&pool.name).into_iter().flatten();
+            let used: u64 = own
                 .map(|n| {
                     if *resource == nodes {
                         1
@@ -85,34 +88,37 @@ pub(crate) fn spends(ground: &Ground<'_>, budgets: &[Budget]) -> Vec<Vec<(u32, u
         return vec![Vec::new(); ground.kinds.len()];
     }
     let nodes = ResourceName::parse("nodes");
-    ground
-        .kinds
-        .iter()
-        .map(|kind| {
-            let ty = &ground.problem.types[kind.ty as usize];
-            let offering = &ty.offerings[kind.offering as usize];
-            let charged = &ground.problem.types[kind.charge as usize];
-            let amount = |budget: &Budget| match budget {
-                Budget::Limit { pool, resource, .. } if *pool == ground.pool_of(kind) => {
-                    if *resource == nodes {
-                        1
-                    } else {
-                        charged.capacity.get(resource)
-                    }
-                }
-                Budget::Reservation { id, .. } => u64::from(
-                    offering
-                        .reservation
-                        .as_ref()
-                        .is_some_and(|(own, _)| own == id),
-                ),
-                Budget::Limit { .. } => 0,
-            };
-            (0u32..)
-                .zip(budgets)
-                .map(|(b, x)| (b, amount(x)))
-                .filter(|(_, n)| *n > 0)
-                .collect()
-        })
-        .collect()
+    let mut of_pool: BTreeMap<usize, Vec<(u32, &ResourceName)>> = BTreeMap::new();
+    let mut of_reservation: BTreeMap<&Name, u32> = BTreeMap::new();
+    for (b, budget) in (0u32..).zip(budgets) {
+        match budget {
+            Budget::Limit { pool, resource, .. } => {
+                of_pool.entry(*pool).or_default().push((b, resource));
+            }
+            Budget::Reservation { id, .. } => {
+                of_reservation.insert(id, b);
+            }
+        }
+    }
+    let spend = |kind: &Kind| {
+        let ty = &ground.problem.types[kind.ty as usize];
+        let offering = &ty.offerings[kind.offering as usize];
+        let charged = &ground.problem.types[kind.charge as usize];
+        let amount = |resource: &ResourceName| {
+            if *resource == nodes {
+                1
+            } else {
+                charged.capacity.get(resource)
+            }
+        };
+        let limits = of_pool.get(&ground.pool_of(kind)).into_iter().flatten();
+        let limits = limits.map(|(b, resource)| (*b, amount(resource)));
+        let reserved = offering.reservation.as_ref();
+        let reserved = reserved.and_then(|(id, _)| of_reservation.get(id));
+        limits
+            .chain(reserved.map(|b| (*b, 1)))
+            .filter(|(_, n)| *n > 0)
+            .collect()
+    };
+    ground.kinds.iter().map(spend).collect()
 }
