@@ -1,16 +1,17 @@
 //! How a controller writes Events.
 //!
-//! An Event's name ends in a hash of all that makes two Events the same: object, reason, message
-//! and source. So the same thing happening again is found by name and counted up by a patch.
+//! The same thing happening again is counted up by a patch. Two Events are the same when object,
+//! reason, message and source are. An Event's name ends in the time at which it was first seen, so
+//! that a list of Events tells the story of an object in its order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use joiner_machinery::meta;
 use serde_json::{Value, json};
 
 use crate::fields;
-use crate::names::{Digest, hex};
+use crate::names::Digest;
 use crate::view::{Action, ObjectKey, Resource, View};
 
 /// The kind that Events are written as.
@@ -38,8 +39,19 @@ impl Severity {
 pub struct Recorder<'a> {
     view: View<'a>,
     component: &'static str,
-    /// Counts of Events that this step wrote already, by namespace and name.
-    written: BTreeMap<ObjectKey, i64>,
+    /// Events that this step wrote already, with their counts, by what makes them the same.
+    written: BTreeMap<u64, (ObjectKey, i64)>,
+    /// Where these are.
+    taken: BTreeSet<ObjectKey>,
+}
+
+/// What a controller says.
+#[derive(Clone, Copy)]
+struct Told<'t> {
+    about: &'t Value,
+    how: Severity,
+    reason: &'t str,
+    message: &'t str,
 }
 
 impl<'a> Recorder<'a> {
@@ -50,6 +62,7 @@ impl<'a> Recorder<'a> {
             view: *view,
             component,
             written: BTreeMap::new(),
+            taken: BTreeSet::new(),
         }
     }
 
@@ -72,30 +85,71 @@ impl<'a> Recorder<'a> {
         reason: &str,
         message: &str,
     ) -> Option<Action> {
-        let key = self.key(about, how, reason, message);
-        let stored = self.view.get(EVENTS, &key.0, &key.1);
-        let last = stored.and_then(|event| fields::instant(&event["lastTimestamp"]));
-        let is_known = last.is_some_and(|last| last >= since) || self.written.contains_key(&key);
+        let told = Told {
+            about,
+            how,
+            reason,
+            message,
+        };
+        let last = self.stored(&told);
+        let last = last.and_then(|event| fields::instant(&event["lastTimestamp"]));
+        let is_known = last.is_some_and(|last| last >= since)
+            || self.written.contains_key(&self.sameness(&told));
         (!is_known).then(|| self.record(about, how, reason, message))
     }
 
-    /// Namespace and name of an event.
-    fn key(&self, about: &Value, how: Severity, reason: &str, message: &str) -> ObjectKey {
-        let namespace = match meta::namespace(about) {
-            "" => "default",
-            namespace => namespace,
-        };
-        let digest = Digest::default().text(meta::uid(about)).text(how.word());
-        let digest = digest.text(reason).text(message).text(self.component);
-        let name = format!("{}.{}", meta::name(about), hex(digest.finish()));
-        (namespace.to_owned(), name)
+    /// Equal for Events that are the same.
+    fn sameness(&self, told: &Told<'_>) -> u64 {
+        let digest = Digest::default().text(meta::uid(told.about));
+        let digest = digest.text(told.how.word()).text(told.reason);
+        digest.text(told.message).text(self.component).finish()
+    }
+
+    /// The Event that says the same, if there is one.
+    fn stored(&self, told: &Told<'_>) -> Option<&'a Value> {
+        let prefix = format!("{}.", meta::name(told.about));
+        let first = (namespace_of(told.about).to_owned(), prefix);
+        let (namespace, prefix) = (first.0.clone(), first.1.clone());
+        let events = self.view.objects(EVENTS)?.range(first..);
+        let mut near = events
+            .take_while(|(key, _)| key.0 == namespace && key.1.starts_with(&prefix))
+            .map(|(_, event)| &**event);
+        near.find(|event| {
+            event["reason"] == told.reason
+                && event["message"] == told.message
+                && event["involvedObject"]["uid"] == meta::uid(told.about)
+                && event["source"]["component"] == self.component
+                && event["type"] == told.how.word()
+        })
+    }
+
+    /// Namespace and name of a new Event.
+    fn new_key(&self, about: &Value) -> ObjectKey {
+        let namespace = namespace_of(about);
+        let mut nanos = self.view.now.as_nanosecond();
+        loop {
+            let name = format!("{}.{nanos:016x}", meta::name(about));
+            let key = (namespace.to_owned(), name);
+            let is_taken =
+                self.taken.contains(&key) || self.view.get(EVENTS, &key.0, &key.1).is_some();
+            if !is_taken {
+                return key;
+            }
+            nanos += 1;
+        }
     }
 
     fn record(&mut self, about: &Value, how: Severity, reason: &str, message: &str) -> Action {
-        let key = self.key(about, how, reason, message);
+        let told = Told {
+            about,
+            how,
+            reason,
+            message,
+        };
+        let sameness = self.sameness(&told);
         let now = meta::time(self.view.now);
-        if let Some(before) = self.count(&key) {
-            self.written.insert(key.clone(), before + 1);
+        if let Some((key, before)) = self.count(&told, sameness) {
+            self.written.insert(sameness, (key.clone(), before + 1));
             return Action::Patch {
                 resource: EVENTS,
                 key,
@@ -103,7 +157,9 @@ impl<'a> Recorder<'a> {
                 patch: json!({"count": before + 1, "lastTimestamp": now}),
             };
         }
-        self.written.insert(key.clone(), 1);
+        let key = self.new_key(about);
+        self.taken.insert(key.clone());
+        self.written.insert(sameness, (key.clone(), 1));
         let mut involved = json!({
             "apiVersion": about["apiVersion"],
             "kind": about["kind"],
@@ -133,13 +189,21 @@ impl<'a> Recorder<'a> {
         Action::Create(EVENTS, event)
     }
 
-    /// How often the Event was seen, if it is there.
-    fn count(&self, key: &ObjectKey) -> Option<i64> {
-        if let Some(count) = self.written.get(key) {
-            return Some(*count);
+    /// Where the Event is and how often it was seen, if it is there.
+    fn count(&self, told: &Told<'_>, sameness: u64) -> Option<(ObjectKey, i64)> {
+        if let Some(written) = self.written.get(&sameness) {
+            return Some(written.clone());
         }
-        let stored = self.view.get(EVENTS, &key.0, &key.1)?;
-        Some(stored["count"].as_i64().unwrap_or(1))
+        let stored = self.stored(told)?;
+        Some((fields::key(stored), stored["count"].as_i64().unwrap_or(1)))
+    }
+}
+
+/// Where Events about an object are.
+fn namespace_of(about: &Value) -> &str {
+    match meta::namespace(about) {
+        "" => "default",
+        namespace => namespace,
     }
 }
 

@@ -121,7 +121,7 @@ pub fn suffix(seed: u64, uid: &str, counter: u64) -> String {
     spell((0..SUFFIX_LENGTH as u32).map(|place| hash / letters.pow(place)))
 }
 
-/// Sixteen hexadecimal digits, as Events have them at the end of their names.
+/// Sixteen hexadecimal digits.
 #[must_use]
 pub fn hex(number: u64) -> String {
     format!("{number:016x}")

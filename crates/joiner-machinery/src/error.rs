@@ -35,6 +35,8 @@ pub enum Reason {
     TooManyRequests,
     /// 500.
     InternalError,
+    /// 500 without a word: what upstream answers where it has no reason of its own.
+    Unknown,
     /// 504.
     Timeout,
 }
@@ -56,7 +58,7 @@ impl Reason {
             Self::UnsupportedMediaType => 415,
             Self::Invalid => 422,
             Self::TooManyRequests => 429,
-            Self::InternalError => 500,
+            Self::InternalError | Self::Unknown => 500,
             Self::Timeout => 504,
         }
     }
@@ -79,6 +81,7 @@ impl Reason {
             Self::Invalid => "Invalid",
             Self::TooManyRequests => "TooManyRequests",
             Self::InternalError => "InternalError",
+            Self::Unknown => "",
             Self::Timeout => "Timeout",
         }
     }
@@ -157,7 +160,12 @@ impl ApiError {
     /// 422 with all that is wrong. Details carry the kind, not the resource, as upstream has it.
     #[must_use]
     pub fn invalid(kind: &Kind, name: &str, causes: &[Cause]) -> Self {
-        let texts: Vec<String> = causes.iter().map(Cause::text).collect();
+        let mut texts: Vec<String> = Vec::new();
+        for text in causes.iter().map(Cause::text) {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
         let all = match &texts[..] {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
@@ -178,6 +186,27 @@ impl ApiError {
             let causes: Vec<Value> = causes.iter().map(Cause::to_json).collect();
             details["causes"] = Value::Array(causes);
         }
+        error
+    }
+
+    /// 422 for options that do not go together; `kind` is theirs, as in `CreateOptions`.
+    #[must_use]
+    pub fn invalid_options(kind: &str, cause: &Cause) -> Self {
+        let message = format!("{kind}.meta.k8s.io \"\" is invalid: {}", cause.text());
+        let mut error = Self::new(Reason::Invalid, message);
+        error.details =
+            Some(json!({"group": "meta.k8s.io", "kind": kind, "causes": [cause.to_json()]}));
+        error
+    }
+
+    /// 404 for a path that leads nowhere.
+    #[must_use]
+    pub fn no_such_resource() -> Self {
+        let mut error = Self::new(
+            Reason::NotFound,
+            "the server could not find the requested resource",
+        );
+        error.details = Some(json!({}));
         error
     }
 
@@ -205,9 +234,11 @@ impl ApiError {
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason.word(),
             "code": self.reason.code(),
         });
+        if !self.reason.word().is_empty() {
+            status["reason"] = json!(self.reason.word());
+        }
         if let Some(details) = &self.details {
             status["details"] = details.clone();
         }

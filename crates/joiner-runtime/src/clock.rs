@@ -74,7 +74,9 @@ mod tests {
     async fn a_fast_clock_waits_less() {
         let clock = Clock::new(Timestamp::UNIX_EPOCH, 10);
         let before = Instant::now();
-        clock.sleep_until(Timestamp::from_second(100).unwrap()).await;
+        clock
+            .sleep_until(Timestamp::from_second(100).unwrap())
+            .await;
         assert!(clock.now().as_second() >= 100);
         assert_eq!(before.elapsed().as_secs(), 10);
     }

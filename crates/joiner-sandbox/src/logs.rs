@@ -41,7 +41,8 @@ pub(crate) fn read(server: &Server, about: &About, request: &Request) -> Result<
             format!("{text}\n")
         }
     };
-    let mut lines = lines(&container, started, now);
+    let end = ended(&pod, &container).unwrap_or(now);
+    let mut lines = lines(&container, started, end.min(now));
     if let Some(n) = request
         .param("tailLines")
         .and_then(|n| n.parse::<usize>().ok())
@@ -116,6 +117,13 @@ fn started(pod: &Value, container: &str) -> Option<Timestamp> {
     let states = [&own["state"]["running"], &own["state"]["terminated"]];
     let at = states.iter().find_map(|s| s["startedAt"].as_str())?;
     meta::parse_time(at)
+}
+
+/// When a container ended that runs no more.
+fn ended(pod: &Value, container: &str) -> Option<Timestamp> {
+    let statuses = pod["status"]["containerStatuses"].as_array()?;
+    let own = statuses.iter().find(|s| s["name"] == container)?;
+    meta::parse_time(own["state"]["terminated"]["finishedAt"].as_str()?)
 }
 
 fn lines(container: &str, started: Timestamp, now: Timestamp) -> Vec<Line> {

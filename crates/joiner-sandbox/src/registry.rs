@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use joiner_machinery::kinds;
-use joiner_machinery::{ApiError, Kind, Reason, crd};
+use joiner_machinery::{ApiError, Kind, crd};
 use serde_json::Value;
 
 use crate::store::Resource;
@@ -66,12 +66,7 @@ impl Registry {
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Result<Arc<Served>, ApiError> {
         let key = (group.to_owned(), version.to_owned(), plural.to_owned());
         let found = self.kinds.get(&key).cloned();
-        found.ok_or_else(|| {
-            ApiError::new(
-                Reason::NotFound,
-                "the server could not find the requested resource",
-            )
-        })
+        found.ok_or_else(ApiError::no_such_resource)
     }
 
     /// The kind that controllers mean: any served version will do.
@@ -80,6 +75,12 @@ impl Registry {
         let mut all = self.kinds.iter();
         let found = all.find(|((g, _, p), _)| g == group && p == plural);
         found.map(|(_, served)| Arc::clone(served))
+    }
+
+    /// True when any kind of the group is served.
+    #[must_use]
+    pub fn has_group(&self, group: &str) -> bool {
+        self.kinds.keys().any(|(own, _, _)| own == group)
     }
 
     /// All kinds, in order of group, version and plural.

@@ -21,19 +21,35 @@ pub(crate) fn read(
     object: &mut Value,
     request: &Request,
 ) -> Result<Vec<String>, ApiError> {
+    read_body(served, object, request, Vec::new())
+}
+
+/// The same for a body that says some fields twice.
+pub(crate) fn read_body(
+    served: &Served,
+    object: &mut Value,
+    request: &Request,
+    twice: Vec<String>,
+) -> Result<Vec<String>, ApiError> {
     let kind = &served.kind;
-    let unknown = match &served.rules {
+    let mut unknown = twice;
+    unknown.extend(match &served.rules {
         Some(rules) => rules.decode(kind, object)?,
         None => fields::decode(kind, object)?,
-    };
+    });
     match request.param("fieldValidation") {
         Some("Strict") if !unknown.is_empty() => Err(fields::strict_error(kind, &unknown)),
         Some("Ignore") => Ok(Vec::new()),
-        Some("Strict" | "Warn" | "") | None => Ok(unknown),
-        Some(other) => Err(ApiError::bad_request(format!(
-            "fieldValidation: Unsupported value: \"{other}\": supported values: \"Ignore\", \"Strict\", \"Warn\""
-        ))),
+        Some(_) | None => Ok(unknown),
     }
+}
+
+/// Fills in what a built-in kind always says, and drops nulls.
+pub(crate) fn fill(served: &Served, object: &mut Value) -> Result<(), ApiError> {
+    if served.rules.is_none() {
+        fields::decode(&served.kind, object)?;
+    }
+    Ok(())
 }
 
 /// Who writes, and whether server-side apply has noted that already.
@@ -55,6 +71,15 @@ pub(crate) fn create(
     match &served.rules {
         Some(rules) => rules.apply_defaults(object),
         None => defaults::apply(kind, object),
+    }
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        // Nobody is born dying.
+        metadata.remove("deletionTimestamp");
+        metadata.remove("deletionGracePeriodSeconds");
+    }
+    if kind.is("apps", "DaemonSet") {
+        // A default in all but name: who creates the object owns it.
+        object["metadata"]["annotations"]["deprecated.daemonset.template.generation"] = json!("1");
     }
     if !note.applied {
         apply::record(kind, None, object, &note.writer);

@@ -1,5 +1,6 @@
 //! The API server: a request comes in, a reply goes out.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -113,7 +114,12 @@ impl Server {
     /// Answers a request.
     #[must_use]
     pub fn handle(self: &Arc<Self>, request: &Request) -> Reply {
-        self.answer(request).unwrap_or_else(Reply::from)
+        // A bug in one answer must not end the server, nor a client in the same process.
+        let answer = catch_unwind(AssertUnwindSafe(|| self.answer(request)));
+        let bug = || ApiError::new(Reason::InternalError, "this request made the server panic");
+        answer
+            .unwrap_or_else(|_| Err(bug()))
+            .unwrap_or_else(Reply::from)
     }
 
     fn answer(self: &Arc<Self>, request: &Request) -> Result<Reply, ApiError> {
@@ -121,13 +127,11 @@ impl Server {
         let kinds: Vec<_> = registry.all().collect();
         let accept = request.header("accept");
         let ok = |value: &Value| Ok(Reply::json(StatusCode::OK, value));
-        let missing = || {
-            ApiError::new(
-                Reason::NotFound,
-                "the server could not find the requested resource",
-            )
-        };
+        let missing = ApiError::no_such_resource;
         let route = parse(&request.path);
+        if leads_nowhere(&route, &registry) {
+            return Ok(Reply::text(StatusCode::NOT_FOUND, "404 page not found\n"));
+        }
         if !matches!(route, Route::Objects(_)) && request.method != Method::GET {
             return Err(verbs::not_allowed(&request.method));
         }
@@ -162,6 +166,22 @@ impl Server {
     }
 }
 
+/// True for paths that upstream's router does not know, and answers in plain text.
+fn leads_nowhere(route: &Route, registry: &Registry) -> bool {
+    match route {
+        Route::Unknown => true,
+        Route::Group(group) | Route::Kinds { group, .. } => !registry.has_group(group),
+        Route::Objects(target) => !registry.has_group(&target.group),
+        Route::Health
+        | Route::Version
+        | Route::CoreVersions
+        | Route::Groups
+        | Route::OpenApiV2
+        | Route::OpenApiV3
+        | Route::OpenApiV3Of { .. } => false,
+    }
+}
+
 fn openapi_reply(
     document: Option<Value>,
     missing: impl FnOnce() -> ApiError,
@@ -173,7 +193,9 @@ fn openapi_reply(
 fn version() -> Value {
     let (major, minor, git) = VERSION;
     json!({
-        "major": major, "minor": minor, "gitVersion": git, "gitCommit": "joiner",
+        "major": major, "minor": minor, "emulationMajor": major, "emulationMinor": minor,
+        "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
+        "gitVersion": git, "gitCommit": "joiner",
         "gitTreeState": "clean", "buildDate": "2026-01-01T00:00:00Z", "goVersion": "none",
         "compiler": "rustc", "platform": "linux/amd64"
     })

@@ -4,8 +4,9 @@
 //! cross. The log is bounded; whoever asks for what has fallen out of it gets "too old".
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use bytes::Bytes;
 use joiner_cluster::{ObjectKey, Objects};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -40,6 +41,17 @@ pub struct Change {
     pub object: Arc<Value>,
     /// The object before.
     pub before: Option<Arc<Value>>,
+    /// The object as JSON, written once for all who watch.
+    text: Arc<OnceLock<Bytes>>,
+}
+
+impl Change {
+    /// The object after the change as JSON.
+    #[must_use]
+    pub fn text(&self) -> Bytes {
+        let write = || Bytes::from(self.object.to_string());
+        self.text.get_or_init(write).clone()
+    }
 }
 
 /// The objects of a cluster.
@@ -174,17 +186,38 @@ impl Inner {
     /// Changes of a kind after a revision; `None` when they are no longer all known.
     #[must_use]
     pub fn changes_since(&self, resource: &Resource, revision: u64) -> Option<Vec<Change>> {
-        if revision < self.compacted {
-            return None;
+        let changes = self.log_since(revision)?;
+        let own = changes.filter(|c| *c.resource == *resource);
+        Some(own.cloned().collect())
+    }
+
+    /// The first changes of a kind after a revision, at most so many, with the revision up to which
+    /// there are no others; `None` when they are no longer all known.
+    #[must_use]
+    pub fn next_changes(
+        &self,
+        resource: &Resource,
+        revision: u64,
+        n_max: usize,
+    ) -> Option<(Vec<Change>, u64)> {
+        let until = self.revision.max(revision);
+        if revision >= self.compacted && self.revision_of(resource) <= revision {
+            return Some((Vec::new(), until));
         }
+        let changes = self.log_since(revision)?;
+        let own = changes.filter(|c| *c.resource == *resource);
+        let own: Vec<Change> = own.take(n_max).cloned().collect();
+        let until = match own.last() {
+            Some(last) if own.len() == n_max => last.revision,
+            Some(_) | None => until,
+        };
+        Some((own, until))
+    }
+
+    /// All changes after a revision; `None` when they are no longer all known.
+    pub fn log_since(&self, revision: u64) -> Option<impl Iterator<Item = &Change>> {
         let first = self.log.partition_point(|c| c.revision <= revision);
-        let changes = self.log.iter().skip(first);
-        Some(
-            changes
-                .filter(|c| *c.resource == *resource)
-                .cloned()
-                .collect(),
-        )
+        (revision >= self.compacted).then(|| self.log.range(first..))
     }
 
     /// Forgets all changes up to now: watches that are behind get "too old".
@@ -217,6 +250,7 @@ impl Inner {
             what,
             object,
             before,
+            text: Arc::default(),
         });
         if self.log.len() > LOG_MAX
             && let Some(oldest) = self.log.pop_front()

@@ -16,8 +16,12 @@ use crate::store::{Change, Resource, Store, What};
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 /// How long a watch lasts that does not say.
 pub const WATCH_SECS: u64 = 3_600;
-/// Events that wait for a slow reader before its watch ends.
-const BACKLOG: usize = 1_024;
+/// Events that wait for a slow reader.
+const BACKLOG: usize = 256;
+/// How long a full backlog is waited for before the watch ends.
+const SLOW: Duration = Duration::from_secs(30);
+/// Changes that are fetched at once, so that a slow reader does not hold on to the whole log.
+const CHANGES_MAX: usize = 256;
 
 /// Decides whether an object is wanted.
 pub type Wanted = Arc<dyn Fn(&Value) -> bool + Send + Sync>;
@@ -45,6 +49,8 @@ pub struct Ask {
     pub wanted: Wanted,
     /// How they are written.
     pub rendered: Rendered,
+    /// Objects that are stored under the version asked for are written as they are.
+    pub is_whole: bool,
     /// Kind and version for bookmarks.
     pub api_version: String,
     /// Kind for bookmarks.
@@ -94,38 +100,26 @@ struct Watcher {
 
 impl Watcher {
     async fn run(mut self, first: Vec<Arc<Value>>) {
-        let end = later(self.clock.now(), Duration::from_secs(self.ask.secs));
-        let mut next_mark = later(self.clock.now(), BOOKMARK_EVERY);
+        let start = self.clock.now();
+        let end = later(start, Duration::from_secs(self.ask.secs));
+        let mut next_mark = later(start, BOOKMARK_EVERY);
         for object in first {
-            if !self.send("ADDED", (self.ask.rendered)(&object)).await {
+            if !self.send(self.line("ADDED", &object), end).await {
                 return;
             }
         }
-        if self.ask.start == Start::AllMarked && !self.send("BOOKMARK", self.mark(true)).await {
+        if self.ask.start == Start::AllMarked && !self.mark(true, end).await {
             return;
         }
         let mut changed = self.store.subscribe();
         loop {
-            let news = self.store.with(|s| {
-                let changes = s.changes_since(&self.ask.resource, self.seen);
-                changes.map(|changes| (changes, s.revision().max(self.seen)))
-            });
-            let Some((changes, revision)) = news else {
-                let too_old = ApiError::new(
-                    Reason::Expired,
-                    format!("too old resource version: {}", self.seen),
-                );
-                self.send("ERROR", too_old.to_status()).await;
+            changed.mark_unchanged();
+            let Some(is_all) = self.pass_on(end).await else {
                 return;
             };
-            for change in changes {
-                if let Some((word, object)) = self.event(&change)
-                    && !self.send(word, object).await
-                {
-                    return;
-                }
+            if !is_all {
+                continue;
             }
-            self.seen = revision;
             let wake = if self.ask.bookmarks {
                 end.min(next_mark)
             } else {
@@ -143,51 +137,112 @@ impl Watcher {
             }
             if self.ask.bookmarks && now >= next_mark {
                 next_mark = later(now, BOOKMARK_EVERY);
-                if !self.send("BOOKMARK", self.mark(false)).await {
+                if !self.mark(false, end).await {
                     return;
                 }
             }
         }
     }
 
+    /// Sends the next changes; true when there are no more for now, `None` when the watch is over.
+    async fn pass_on(&mut self, end: Timestamp) -> Option<bool> {
+        let (resource, seen) = (&self.ask.resource, self.seen);
+        let news = self
+            .store
+            .with(|s| s.next_changes(resource, seen, CHANGES_MAX));
+        let Some((changes, revision)) = news else {
+            let message = format!("too old resource version: {seen}");
+            let too_old = ApiError::new(Reason::Expired, message).to_status();
+            self.send(line("ERROR", too_old.to_string().as_bytes()), end)
+                .await;
+            return None;
+        };
+        for change in &changes {
+            if let Some(line) = self.event(change)
+                && !self.send(line, end).await
+            {
+                return None;
+            }
+        }
+        self.seen = revision;
+        Some(changes.len() < CHANGES_MAX)
+    }
+
     /// What a change means to somebody who sees only some objects.
-    fn event(&self, change: &Change) -> Option<(&'static str, Value)> {
+    fn event(&self, change: &Change) -> Option<Bytes> {
         let is = change.what != What::Deleted && (self.ask.wanted)(&change.object);
         let was = change.before.as_ref();
         let was = was.is_some_and(|before| (self.ask.wanted)(before));
-        let rendered = |object: &Value| (self.ask.rendered)(object);
-        match (was, is) {
-            (false, true) => Some(("ADDED", rendered(&change.object))),
-            (true, true) => Some(("MODIFIED", rendered(&change.object))),
-            (true, false) if change.what == What::Deleted => {
-                Some(("DELETED", rendered(&change.object)))
-            }
+        let word = match (was, is) {
+            (false, true) => "ADDED",
+            (true, true) => "MODIFIED",
+            (true, false) if change.what == What::Deleted => "DELETED",
             (true, false) => {
                 // It left the selection: the client gets it as it last knew it.
                 let mut last = Value::clone(change.before.as_ref()?);
                 last["metadata"]["resourceVersion"] = json!(change.revision.to_string());
-                Some(("DELETED", rendered(&last)))
+                return Some(self.line("DELETED", &last));
             }
-            (false, false) => None,
-        }
+            (false, false) => return None,
+        };
+        Some(if self.is_as_stored(&change.object) {
+            line(word, &change.text())
+        } else {
+            self.line(word, &change.object)
+        })
     }
 
-    fn mark(&self, is_end_of_all: bool) -> Value {
+    fn is_as_stored(&self, object: &Value) -> bool {
+        self.ask.is_whole
+            && object["apiVersion"] == *self.ask.api_version
+            && object["kind"] == *self.ask.kind
+    }
+
+    fn line(&self, word: &str, object: &Value) -> Bytes {
+        let text = if self.is_as_stored(object) {
+            object.to_string()
+        } else {
+            (self.ask.rendered)(object).to_string()
+        };
+        line(word, text.as_bytes())
+    }
+
+    async fn mark(&self, is_end_of_all: bool, end: Timestamp) -> bool {
         let mut metadata = json!({"resourceVersion": self.seen.to_string()});
         if is_end_of_all {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
-        json!({"kind": self.ask.kind, "apiVersion": self.ask.api_version, "metadata": metadata})
+        let mark = json!({"kind": self.ask.kind, "apiVersion": self.ask.api_version,
+            "metadata": metadata});
+        self.send(line("BOOKMARK", mark.to_string().as_bytes()), end)
+            .await
     }
 
-    /// False when nobody listens any more.
-    async fn send(&self, word: &str, object: Value) -> bool {
-        let mut line = json!({"type": word, "object": object})
-            .to_string()
-            .into_bytes();
-        line.push(b'\n');
-        self.sender.send(line.into()).await.is_ok()
+    /// False when nobody listens any more, or so slowly that others would have to wait.
+    async fn send(&self, line: Bytes, end: Timestamp) -> bool {
+        let line = match self.sender.try_send(line) {
+            Ok(()) => return true,
+            Err(mpsc::error::TrySendError::Closed(_)) => return false,
+            Err(mpsc::error::TrySendError::Full(line)) => line,
+        };
+        let until = end.min(later(self.clock.now(), SLOW));
+        tokio::select! {
+            biased;
+            sent = self.sender.send(line) => sent.is_ok(),
+            () = self.clock.sleep_until(until) => false,
+        }
     }
+}
+
+/// One event, as it goes over the wire.
+fn line(word: &str, object: &[u8]) -> Bytes {
+    let mut line = Vec::with_capacity(object.len() + word.len() + 24);
+    line.extend_from_slice(b"{\"type\":\"");
+    line.extend_from_slice(word.as_bytes());
+    line.extend_from_slice(b"\",\"object\":");
+    line.extend_from_slice(object);
+    line.extend_from_slice(b"}\n");
+    line.into()
 }
 
 fn later(now: Timestamp, by: Duration) -> Timestamp {
@@ -214,6 +269,7 @@ mod tests {
             resource: pods(),
             wanted: Arc::new(|object| object["metadata"]["labels"]["app"] == "web"),
             rendered: Arc::new(Value::clone),
+            is_whole: true,
             api_version: "v1".to_owned(),
             kind: "Pod".to_owned(),
             start,

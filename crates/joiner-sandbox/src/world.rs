@@ -2,11 +2,12 @@
 //! objects whenever something they read has changed, and act through the API.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use joiner_cluster::{Action, Controller, Resource, View};
+use jiff::{SignedDuration, Timestamp};
+use joiner_cluster::{Action, Controller, Resource, Step, View};
 use joiner_machinery::{ApiError, Subresource, meta, patch};
 
 use crate::server::Server;
@@ -20,6 +21,8 @@ use crate::verbs::update::{Mode, change};
 const PAUSE: Duration = Duration::from_millis(5);
 /// Rounds in a row after which others get a turn, whatever is left to do.
 const ROUNDS_MAX: usize = 200;
+/// How long a controller rests that has panicked.
+const AFTER_PANIC: SignedDuration = SignedDuration::from_secs(10);
 
 /// Controllers with what each has seen.
 pub struct World {
@@ -67,6 +70,8 @@ impl World {
             let mut rounds = 0;
             while self.round() > 0 && rounds < ROUNDS_MAX {
                 rounds += 1;
+                // Watches keep up with a burst of changes before the log forgets the first of them.
+                tokio::task::yield_now().await;
             }
             let clock = self.server.clock().clone();
             let wake = self.members.iter().filter_map(|m| m.wake).min();
@@ -88,14 +93,14 @@ impl World {
         let mut n_done = 0;
         for m in 0..self.members.len() {
             let actions = self.look(m);
-            let name = self.members[m].controller.name();
+            let name = program(self.members[m].controller.name());
             let mut told = true;
             for action in actions {
                 // An event tells of the action before it.
                 if action.is_event() && !told {
                     continue;
                 }
-                match take(&self.server, name, action.clone()) {
+                match take_safely(&self.server, name, action.clone()) {
                     Ok(()) => {
                         n_done += 1;
                         told = true;
@@ -134,7 +139,12 @@ impl World {
                 now,
                 seed,
             };
-            let step = member.controller.step(&view);
+            // A bug in one controller must not stop the others; it gets another chance a little later.
+            let step = catch_unwind(AssertUnwindSafe(|| member.controller.step(&view)));
+            let step = step.unwrap_or_else(|_| Step {
+                wake: now.checked_add(AFTER_PANIC).ok(),
+                ..Step::default()
+            });
             member.wake = step.wake;
             step.actions
         })
@@ -146,6 +156,27 @@ async fn sleep_until(clock: &joiner_runtime::Clock, at: Option<Timestamp>) {
         Some(at) => clock.sleep_until(at).await,
         None => std::future::pending().await,
     }
+}
+
+/// The program that a controller is part of in a cluster: what it writes is its.
+fn program(controller: &'static str) -> &'static str {
+    match controller {
+        "default-scheduler" => "kube-scheduler",
+        "kubelet" => "kubelet",
+        _ => "kube-controller-manager",
+    }
+}
+
+/// Takes one action through the API; a bug on the way is a refusal.
+fn take_safely(server: &Server, manager: &str, action: Action) -> Result<(), ApiError> {
+    let taken = catch_unwind(AssertUnwindSafe(|| take(server, manager, action)));
+    taken.unwrap_or_else(|_| {
+        let message = "this action made the server panic";
+        Err(ApiError::new(
+            joiner_machinery::Reason::InternalError,
+            message,
+        ))
+    })
 }
 
 /// Takes one action through the API.

@@ -7,6 +7,7 @@
 mod answers;
 mod case;
 mod growth;
+mod sandbox;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -55,6 +56,9 @@ pub(crate) struct BenchArgs {
     /// families nor sizes nor cases are chosen.
     #[arg(long, conflicts_with_all = ["families", "sizes", "cases"])]
     growth: bool,
+    /// Only the sandbox under load: memory, creations, watches, lists.
+    #[arg(long, conflicts_with_all = ["families", "sizes", "cases", "growth"])]
+    sandbox: bool,
     /// Samples less of how time grows.
     #[arg(long)]
     quick: bool,
@@ -94,6 +98,13 @@ impl Problem {
 pub(crate) fn run(root: &Path, args: &BenchArgs) -> anyhow::Result<()> {
     if cfg!(debug_assertions) {
         return again_in_release(root);
+    }
+    if args.sandbox {
+        let section = sandbox::run(root)?;
+        return match args.write {
+            true => write(root, Section::Sandbox, &section),
+            false => Ok(()),
+        };
     }
     if !args.growth {
         run_problems(root, args)?;

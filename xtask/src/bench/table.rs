@@ -13,6 +13,8 @@ pub(super) enum Section {
     Bench,
     /// How time grows.
     Growth,
+    /// The sandbox under load.
+    Sandbox,
 }
 
 impl Section {
@@ -21,6 +23,7 @@ impl Section {
         let name = match self {
             Self::Bench => "bench",
             Self::Growth => "growth",
+            Self::Sandbox => "sandbox",
         };
         [
             format!("<!-- {name}: begin, written by `cargo xtask bench --write` -->"),

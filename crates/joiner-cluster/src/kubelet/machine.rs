@@ -321,6 +321,8 @@ fn conditions(node: &Value, ready: bool, now: Timestamp) -> Value {
         });
         set_condition(&mut conditions, new);
     }
+    // Always in the same order, however the node was made.
+    conditions.sort_by_key(|one| all.iter().position(|(kind, ..)| one["type"] == *kind));
     // A heartbeat changes nothing else.
     for one in &mut conditions {
         if all.iter().any(|(kind, ..)| one["type"] == *kind) {

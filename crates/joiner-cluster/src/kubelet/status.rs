@@ -254,6 +254,16 @@ fn state_json(state: &State, id: &Value) -> Value {
     }
 }
 
+/// The kubelet's conditions in the order that people know from `kubectl describe`. Those of others
+/// come first.
+const ORDER: [&str; 5] = [
+    "PodReadyToStartContainers",
+    "Initialized",
+    "Ready",
+    "ContainersReady",
+    "PodScheduled",
+];
+
 fn set_conditions(pod: &Value, conditions: &mut Vec<Value>, stage: Stage, now: Timestamp) {
     let mut set = |kind: &str, holds: bool, why: Option<(&str, String)>| {
         let mut new = json!({
@@ -312,6 +322,7 @@ fn set_conditions(pod: &Value, conditions: &mut Vec<Value>, stage: Stage, now: T
     set("ContainersReady", ready, unready.clone());
     let gates = if ready { gates(pod) } else { None };
     set("Ready", ready && gates.is_none(), unready.or(gates));
+    conditions.sort_by_key(|one| ORDER.iter().position(|kind| one["type"] == *kind));
 }
 
 /// What the pod's readiness gates still wait for.

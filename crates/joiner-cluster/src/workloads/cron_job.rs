@@ -135,7 +135,7 @@ impl<'a, 's> CronJob<'a, 's> {
 
     /// Brings the list of active Jobs up to date with the Jobs that are there.
     fn follow_jobs(&mut self) {
-        let mut active = Vec::new();
+        let (mut active, mut strangers) = (Vec::new(), Vec::new());
         for entry in std::mem::take(&mut self.active) {
             let job = self.jobs.iter().find(|job| entry["uid"] == meta::uid(job));
             let name = entry["name"].as_str().unwrap_or_default();
@@ -159,7 +159,10 @@ impl<'a, 's> CronJob<'a, 's> {
         for job in &self.jobs {
             let is_listed = active.iter().any(|entry| entry["uid"] == meta::uid(job));
             if !is_listed && end_of(job).is_none() && !meta::is_deleting(job) {
-                active.push(reference(job));
+                match is_ours(job, self.object) {
+                    true => active.push(reference(job)),
+                    false => strangers.push(meta::name(job).to_owned()),
+                }
             }
             // A Job that is there was fired, also if we were interrupted before we wrote it down.
             let due = meta::annotation(job, SCHEDULED).and_then(meta::parse_time);
@@ -170,6 +173,10 @@ impl<'a, 's> CronJob<'a, 's> {
             }
         }
         self.active = active;
+        for name in strangers {
+            let message = format!("Saw a job that the controller did not create or forgot: {name}");
+            self.tell_once("UnexpectedJob", &message, Timestamp::UNIX_EPOCH);
+        }
     }
 
     /// Starts the Job that is due, if any, and says when the next one is.

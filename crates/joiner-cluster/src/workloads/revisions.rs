@@ -60,8 +60,11 @@ impl<'a> History<'a> {
             }
             None => {
                 let (name, hash) = free_name(view, workload, digest);
-                let object = new_object(owner, &name, &hash, last + 1);
-                actions.push(Action::Create(REVISIONS, object));
+                // What is made for one that is about to go would keep it from going.
+                if !meta::is_deleting(workload) {
+                    let object = new_object(owner, &name, &hash, last + 1);
+                    actions.push(Action::Create(REVISIONS, object));
+                }
                 Revision { name, hash }
             }
         };

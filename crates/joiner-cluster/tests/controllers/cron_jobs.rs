@@ -127,3 +127,28 @@ fn missed_runs_are_made_up_once_within_the_deadline() {
         assert_eq!(world.list(JOBS).len(), jobs, "deadline {deadline}");
     }
 }
+
+#[test]
+fn a_job_that_somebody_else_made_is_noticed_and_not_counted() {
+    let mut world = world();
+    world.create(CRON_JOBS, cron("0 0 1 1 *", "never", json!({})));
+    let owner = meta::uid(&world.get(CRON_JOBS, "tick")).to_owned();
+    world.create(
+        JOBS,
+        json!({
+            "apiVersion": "batch/v1", "kind": "Job",
+            "metadata": {"name": "by-hand", "ownerReferences": [{
+                "apiVersion": "batch/v1", "kind": "CronJob", "name": "tick", "uid": owner,
+                "controller": true,
+            }]},
+            "spec": {"completions": 1, "template": {
+                "metadata": {"labels": {"ends": "never"}},
+                "spec": {"restartPolicy": "Never", "containers": [{"name": "c"}]},
+            }},
+        }),
+    );
+    world.settle();
+    assert!(world.get(CRON_JOBS, "tick")["status"]["active"].is_null());
+    let message = "Saw a job that the controller did not create or forgot: by-hand";
+    assert_eq!(world.events("UnexpectedJob"), [message]);
+}

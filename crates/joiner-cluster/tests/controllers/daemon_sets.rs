@@ -1,4 +1,4 @@
-use joiner_cluster::DaemonSets;
+use joiner_cluster::{DaemonSets, GarbageCollector};
 use joiner_machinery::meta;
 use serde_json::{Value, json};
 
@@ -222,4 +222,20 @@ fn a_failed_pod_is_replaced_after_a_while() {
     assert_eq!(world.events("FailedDaemonPod").len(), 1);
     assert_ne!(world.names(PODS), [name]);
     assert_eq!(world.get(DAEMON_SETS, "agent")["status"]["numberReady"], 1);
+}
+
+#[test]
+fn one_that_goes_last_makes_nothing_new() {
+    let mut world = World::new(vec![
+        Box::<GarbageCollector>::default(),
+        Box::<DaemonSets>::default(),
+    ]);
+    world.create(NODES, node("n0", json!([])));
+    world.create(DAEMON_SETS, agent(rolling(json!(1), json!(0))));
+    world.settle();
+    assert_eq!(world.list(REVISIONS).len(), 1);
+    world.delete(DAEMON_SETS, "agent", Some("Foreground"));
+    world.settle();
+    assert_eq!(world.list(DAEMON_SETS), Vec::<Value>::new());
+    assert_eq!(world.list(REVISIONS), Vec::<Value>::new());
 }

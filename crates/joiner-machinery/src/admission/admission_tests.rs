@@ -184,6 +184,20 @@ fn spec_and_status_are_written_apart() {
 }
 
 #[test]
+fn a_binding_brings_a_condition_but_no_generation() {
+    let old = json!({
+        "metadata": {"name": "p", "uid": "u-1", "generation": 1},
+        "spec": {"containers": []},
+        "status": {"phase": "Pending"},
+    });
+    let mut new = old.clone();
+    new["spec"]["nodeName"] = json!("n");
+    new["status"]["conditions"] = json!([{"type": "PodScheduled", "status": "True"}]);
+    let bound = updated("", "Pod", &old, &new, Some(Subresource::Binding));
+    assert_eq!(bound, new);
+}
+
+#[test]
 fn only_finalize_ends_a_namespace() {
     let old = json!({
         "metadata": {"name": "n", "uid": "u-1"},

@@ -34,9 +34,10 @@ pub fn prepare_update(
             set_or_remove(&mut new["spec"], "finalizers", &finalizers);
             return Ok(());
         }
+        // A pod that gets its node gets a condition with it, and stays of its generation.
+        Some(Subresource::Binding) => return Ok(()),
         Some(
             Subresource::Scale
-            | Subresource::Binding
             | Subresource::Eviction
             | Subresource::Log
             | Subresource::Token
@@ -201,7 +202,10 @@ fn count_generation(kind: &Kind, old: &Value, new: &mut Value) {
     } else if whole {
         wanted(kind, old) != wanted(kind, new)
     } else {
+        // The annotations of a Deployment reach its replica sets.
+        let annotations = |object: &Value| object["metadata"]["annotations"].clone();
         old["spec"] != new["spec"]
+            || (kind.is("apps", "Deployment") && annotations(old) != annotations(new))
     };
     if changed {
         let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);

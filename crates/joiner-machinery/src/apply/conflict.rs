@@ -41,7 +41,7 @@ pub(super) fn check_config(kind: &Kind, place: Place<'_>, config: &Value) -> Res
         meta::name(config),
         faults.join("\n")
     );
-    Err(ApiError::new(Reason::InternalError, message))
+    Err(ApiError::new(Reason::Unknown, message))
 }
 
 /// A type as upstream's messages show it: with a slash, if only in front of the core's version.

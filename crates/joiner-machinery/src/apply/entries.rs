@@ -58,7 +58,8 @@ impl Entry {
             operation,
             api_version: kind.api_version(),
             subresource: writer.subresource.unwrap_or("").to_owned(),
-            time: Some(meta::time(writer.now)),
+            // As upstream has it, a write through a scale leaves no time.
+            time: (writer.subresource != Some("scale")).then(|| meta::time(writer.now)),
             fields,
         }
     }

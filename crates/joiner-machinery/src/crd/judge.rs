@@ -301,6 +301,7 @@ impl Judge<'_> {
             self.blocked = true;
             self.report
                 .too_long(path, usize::try_from(most).unwrap_or(usize::MAX));
+            return;
         }
         if let Some(least) = schema["minLength"].as_u64()
             && length < least

@@ -43,6 +43,21 @@ pub fn json(target: &Value, patch: &Value) -> Result<Value, ApiError> {
     let mut copied = 0;
     for operation in operations {
         let operation = read(operation).ok_or_else(does_not_fit)?;
+        let operation = match operation {
+            PatchOperation::Remove(remove) if is_missing(&out, remove.path.as_str()) => continue,
+            PatchOperation::Replace(replace) if is_missing(&out, replace.path.as_str()) => {
+                PatchOperation::Add(json_patch::AddOperation {
+                    path: replace.path,
+                    value: replace.value,
+                })
+            }
+            other @ (PatchOperation::Add(_)
+            | PatchOperation::Remove(_)
+            | PatchOperation::Replace(_)
+            | PatchOperation::Move(_)
+            | PatchOperation::Copy(_)
+            | PatchOperation::Test(_)) => other,
+        };
         if !is_bounded(&operation, &out, &mut copied)
             || json_patch::patch_unsafe(&mut out, std::slice::from_ref(&operation)).is_err()
         {
@@ -76,6 +91,14 @@ fn check(operation: &Value) -> Result<(), ApiError> {
 
 fn fault(found: &Value, wanted: &str) -> ApiError {
     super::unreadable("error decoding patch: ", found, wanted)
+}
+
+/// True when a mapping is there, but not this entry of it. Upstream takes that lightly.
+fn is_missing(object: &Value, path: &str) -> bool {
+    let Some((parent, _)) = path.rsplit_once('/') else {
+        return false;
+    };
+    object.pointer(parent).is_some_and(Value::is_object) && object.pointer(path).is_none()
 }
 
 /// Reads an operation. Whatever is in front of the first slash of a path does not count, as upstream
@@ -157,6 +180,17 @@ mod tests {
     }
 
     #[test]
+    fn entries_that_are_not_there_do_no_harm() {
+        let target = json!({"spec": {"replicas": 1}});
+        let patch = json!([
+            {"op": "remove", "path": "/spec/none"},
+            {"op": "replace", "path": "/spec/new", "value": 1},
+        ]);
+        let expected = json!({"spec": {"replicas": 1, "new": 1}});
+        assert_eq!(json(&target, &patch).unwrap(), expected);
+    }
+
+    #[test]
     fn what_fails() {
         let target = json!({"spec": {"replicas": 1}});
         let cases = [
@@ -168,11 +202,7 @@ mod tests {
                 json!([{"op": "test", "path": "/spec/replicas", "value": 2}]),
                 422,
             ),
-            (json!([{"op": "remove", "path": "/spec/none"}]), 422),
-            (
-                json!([{"op": "replace", "path": "/spec/none", "value": 1}]),
-                422,
-            ),
+            (json!([{"op": "remove", "path": "/none/deep"}]), 422),
             (
                 json!([{"op": "add", "path": "/none/deep", "value": 1}]),
                 422,

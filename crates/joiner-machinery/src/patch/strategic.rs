@@ -374,5 +374,5 @@ fn no_key(item: &Value, key: &str) -> ApiError {
 
 /// What upstream does not sort into the mistakes of clients.
 fn failed(message: String) -> ApiError {
-    ApiError::new(Reason::InternalError, message)
+    ApiError::new(Reason::Unknown, message)
 }

@@ -153,7 +153,7 @@ pub(crate) fn check_update(old: &Value, new: &Value, report: &mut Report) {
         if !added.is_empty() {
             let detail = format!(
                 "no new finalizers can be added if the object is being deleted, found new \
-                 finalizers [\"{}\"]",
+                 finalizers []string{{\"{}\"}}",
                 added.join("\", \"")
             );
             report.forbidden(&META.field("finalizers"), &detail);

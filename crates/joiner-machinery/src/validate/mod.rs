@@ -56,7 +56,44 @@ pub fn update(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
 pub fn update_status(old: &Value, new: &Value) -> Vec<Cause> {
     let mut report = Report::default();
     meta::check_update(old, new, &mut report);
+    if matches!(
+        new["kind"].as_str(),
+        Some("Deployment" | "ReplicaSet" | "StatefulSet")
+    ) {
+        status_counts(&new["status"], &mut report);
+    }
     report.causes
+}
+
+/// Counts of replicas are counts, and none is above the number of all.
+fn status_counts(status: &Value, report: &mut Report) {
+    let path = Path::Field(&Path::Root, "status");
+    let count = |field: &str| status[field].as_i64().unwrap_or(0);
+    let fields = [
+        "replicas",
+        "fullyLabeledReplicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "unavailableReplicas",
+    ];
+    for field in fields {
+        if count(field) < 0 {
+            let detail = "must be greater than or equal to 0";
+            report.invalid(&path.field(field), &Value::from(count(field)), detail);
+        }
+    }
+    for field in &fields[1..5] {
+        if !status[*field].is_null() && count(field) > count("replicas") {
+            let detail = "cannot be greater than status.replicas";
+            report.invalid(&path.field(field), &Value::from(count(field)), detail);
+        }
+    }
+    if count("availableReplicas") > count("readyReplicas") {
+        let value = Value::from(count("availableReplicas"));
+        let detail = "cannot be greater than readyReplicas";
+        report.invalid(&path.field("availableReplicas"), &value, detail);
+    }
 }
 
 /// Fields that a built-in kind does not have, as the warning or the refusal names them.

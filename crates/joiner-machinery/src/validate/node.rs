@@ -108,7 +108,8 @@ pub(super) fn config_map(object: &Value, report: &mut Report) {
     }
     let bytes = keys(object, "data", report) + keys(object, "binaryData", report) * 3 / 4;
     if bytes > BYTES_MAX {
-        report.too_long(&Path::Root, BYTES_MAX);
+        // Upstream's name for the whole of it.
+        report.too_long(&Path::Field(&Path::Root, "[]"), BYTES_MAX);
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::report::{Path, Report};
 use super::{SPEC, is_selector, items, pod, schedule, selector, text};
+use crate::meta;
 use crate::selector::LabelSelector;
 
 const TEMPLATE: Path<'static> = Path::Field(&SPEC, "template");
@@ -207,9 +208,25 @@ pub(super) fn stateful_set(spec: &Value, report: &mut Report) {
     }
     counts(spec, &["replicas", "minReadySeconds"], report);
     chosen(spec, Kind::StatefulSet, report);
-    pod::template(&spec["template"], &TEMPLATE, report);
+    pod::template(&with_claims(spec), &TEMPLATE, report);
     restart_always(spec, &SPEC, report);
     no_deadline(spec, "StatefulSet", report);
+}
+
+/// The template of a StatefulSet with a volume for each of its claims, as its pods will have them.
+fn with_claims(spec: &Value) -> Value {
+    let mut template = spec["template"].clone();
+    let mut volumes = items(&template["spec"], "volumes").to_vec();
+    for claim in items(spec, "volumeClaimTemplates") {
+        let name = meta::name(claim);
+        if !volumes.iter().any(|volume| text(volume, "name") == name) {
+            volumes.push(json!({"name": name, "emptyDir": {}}));
+        }
+    }
+    if template["spec"].is_object() && !volumes.is_empty() {
+        template["spec"]["volumes"] = Value::Array(volumes);
+    }
+    template
 }
 
 pub(super) fn daemon_set(spec: &Value, report: &mut Report) {
@@ -360,4 +377,26 @@ pub(super) fn cron_job(object: &Value, report: &mut Report) {
         &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"],
         report,
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_of_a_stateful_set_can_be_mounted() {
+        for (mounted, expected) in [("data", 0), ("other", 1)] {
+            let container = json!({"name": "c", "image": "i", "volumeMounts":
+                [{"name": mounted, "mountPath": "/data"}]});
+            let mut report = Report::default();
+            let spec = json!({
+                "template": {"spec": {"containers": [container]}},
+                "volumeClaimTemplates": [{"metadata": {"name": "data"}}],
+            });
+            pod::template(&with_claims(&spec), &TEMPLATE, &mut report);
+            let missing = report.causes.iter();
+            let missing = missing.filter(|cause| cause.field.ends_with("volumeMounts[0].name"));
+            assert_eq!(missing.count(), expected, "{:?}", report.causes);
+        }
+    }
 }

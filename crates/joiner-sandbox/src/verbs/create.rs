@@ -1,5 +1,7 @@
 //! Create.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use joiner_machinery::{ApiError, Cause, Reason, apply, meta};
 use serde_json::{Value, json};
@@ -8,7 +10,7 @@ use crate::exchange::{Reply, Request};
 use crate::registry::Served;
 use crate::server::Server;
 use crate::store::Inner;
-use crate::verbs::{About, decode, is_dry_run};
+use crate::verbs::{About, decode, is_dry_run, read};
 use crate::{rules, versions};
 
 /// How often a generated name is tried.
@@ -16,10 +18,10 @@ const NAMES_MAX: usize = 8;
 
 /// POST of an object.
 pub(crate) fn create(server: &Server, about: &About, request: &Request) -> Result<Reply, ApiError> {
-    let mut object = decode::object(request)?;
+    let (mut object, twice) = decode::object_noting(request)?;
     decode::check_type(&about.served, &mut object)?;
     let dry_run = is_dry_run(request)?;
-    let warnings = rules::read(&about.served, &mut object, request)?;
+    let warnings = rules::read_body(&about.served, &mut object, request, twice)?;
     let by = By {
         manager: request.manager(),
         dry_run,
@@ -32,7 +34,8 @@ pub(crate) fn create(server: &Server, about: &About, request: &Request) -> Resul
         object,
         by,
     )?;
-    Ok(Reply::json(StatusCode::CREATED, &made).warn(warnings))
+    let made = (StatusCode::CREATED, made);
+    Ok(read::reply(server, &about.served.kind, request, made)?.warn(warnings))
 }
 
 /// Who creates, and whether it is for real.
@@ -56,20 +59,21 @@ pub(crate) fn insert(
     settle_namespace(served, namespace, &mut object)?;
     if !meta::text(&object, "resourceVersion").is_empty() {
         return Err(ApiError::new(
-            Reason::BadRequest,
+            Reason::Unknown,
             "resourceVersion should not be set on objects to be created",
         ));
     }
     let generated =
         meta::name(&object).is_empty() && !meta::text(&object, "generateName").is_empty();
+    if !generated {
+        return insert_named(server, served, object, by);
+    }
     for _ in 0..NAMES_MAX {
         let mut named = object.clone();
-        if generated {
-            let name = format!("{}{}", meta::text(&object, "generateName"), server.suffix());
-            named["metadata"]["name"] = json!(name);
-        }
+        let name = format!("{}{}", meta::text(&object, "generateName"), server.suffix());
+        named["metadata"]["name"] = json!(name);
         match insert_named(server, served, named, by) {
-            Err(error) if generated && error.reason == Reason::AlreadyExists => {}
+            Err(error) if error.reason == Reason::AlreadyExists => {}
             answer => return answer,
         }
     }
@@ -114,10 +118,13 @@ fn insert_named(
         };
         rules::create(s, served, &mut object, &uid, &note)?;
         let object = versions::stored(kind, object);
-        if by.dry_run {
-            return Ok(object);
+        if decode::is_too_large(&object) {
+            return Err(decode::too_large());
         }
-        Ok(Value::clone(&s.put(&resource, &key, object)))
+        if by.dry_run {
+            return Ok(Arc::new(object));
+        }
+        Ok(s.put(&resource, &key, object))
     })?;
     if !by.dry_run && kind.kind == "CustomResourceDefinition" {
         server.reload_kinds();
@@ -136,10 +143,8 @@ pub(crate) fn settle_namespace(
     }
     let given = meta::namespace(object).to_owned();
     if !served.kind.namespaced {
-        if !given.is_empty() {
-            return Err(ApiError::bad_request(
-                "namespace is not allowed on this type",
-            ));
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.remove("namespace");
         }
         return Ok(());
     }
@@ -148,9 +153,9 @@ pub(crate) fn settle_namespace(
             object["metadata"]["namespace"] = json!(path);
             Ok(())
         }
-        Some(path) => Err(ApiError::bad_request(format!(
-            "the namespace of the provided object does not match the namespace sent on the request: {given} is not {path}"
-        ))),
+        Some(_) => Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        )),
         None => Err(ApiError::bad_request(
             "an empty namespace may not be set during creation",
         )),

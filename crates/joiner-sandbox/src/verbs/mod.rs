@@ -2,9 +2,11 @@
 
 pub(crate) mod create;
 pub(crate) mod decode;
+pub(crate) mod options;
 pub(crate) mod read;
 pub(crate) mod remove;
 pub(crate) mod special;
+pub(crate) mod twice;
 pub(crate) mod update;
 
 use std::sync::Arc;
@@ -57,10 +59,10 @@ pub(crate) fn objects(
     let registry = server.registry();
     let served = registry.find(&target.group, &target.version, &target.plural)?;
     if target.namespace.is_some() && !served.kind.namespaced {
-        return Err(ApiError::new(
-            Reason::NotFound,
-            "the server could not find the requested resource",
-        ));
+        return Err(ApiError::no_such_resource());
+    }
+    if let Some(reply) = read::not_acceptable(request) {
+        return Ok(reply);
     }
     let about = About {
         served,
@@ -78,13 +80,13 @@ pub(crate) fn objects(
             Some(Subresource::Finalize)
         }
         Some(_) => {
-            return Err(ApiError::new(
-                Reason::NotFound,
-                "the server could not find the requested resource",
-            ));
+            return Err(ApiError::no_such_resource());
         }
     };
     let is_one = about.name.is_some();
+    let across = about.served.kind.namespaced && about.namespace.is_none() && !is_one;
+    let lists_only = across || about.served.kind.is("", "Namespace");
+    options::check(request)?;
     match (request.method.as_str(), is_one) {
         ("GET", false) if target.watch || request.flag("watch") => {
             read::watch(server, &about, request)
@@ -94,22 +96,21 @@ pub(crate) fn objects(
             read::watch(server, &about, request)
         }
         ("GET" | "HEAD", true) => read::get(server, &about, subresource, request),
+        ("POST", false) if across => Err(not_allowed(&request.method)),
         ("POST", false) => create::create(server, &about, request),
         ("PUT", true) => update::replace(server, &about, subresource, request),
         ("PATCH", true) => update::patch(server, &about, subresource, request),
         ("DELETE", true) if subresource.is_none() => remove::delete(server, &about, request),
+        ("DELETE", false) if lists_only => Err(not_allowed(&request.method)),
         ("DELETE", false) => remove::delete_collection(server, &about, request),
         _ => Err(not_allowed(&request.method)),
     }
 }
 
-/// True for `dryRun=All`; anything else is a mistake.
+/// True for `dryRun=All`; anything else has been refused before.
 pub(crate) fn is_dry_run(request: &Request) -> Result<bool, ApiError> {
-    match request.param("dryRun") {
-        None => Ok(false),
-        Some("All") => Ok(true),
-        Some(other) => Err(ApiError::bad_request(format!(
-            "Invalid value: [\"{other}\"]: dryRun: supported values: \"All\""
-        ))),
-    }
+    options::check(request)?;
+    Ok(request
+        .param("dryRun")
+        .is_some_and(|value| !value.is_empty()))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
-use joiner_machinery::{ApiError, Kind, Reason, meta};
+use joiner_machinery::{ApiError, Cause, Kind, Reason, meta};
 use serde_json::{Value, json};
 
 use crate::exchange::{Reply, Request};
@@ -26,38 +26,57 @@ pub(crate) struct How {
 impl How {
     fn read(request: &Request) -> Result<Self, ApiError> {
         let body = decode::options(request)?;
+        let given = body["kind"].as_str().unwrap_or("DeleteOptions");
+        if given != "DeleteOptions" {
+            let version = body["apiVersion"].as_str().unwrap_or("");
+            return Err(ApiError::bad_request(format!(
+                "no kind \"{given}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+            )));
+        }
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let given = request.param("gracePeriodSeconds").map(str::to_owned);
         let grace = match (&body["gracePeriodSeconds"], given) {
             (Value::Null, None) => None,
             (Value::Null, Some(text)) => Some(text.parse::<i64>().map_err(|_| {
-                ApiError::bad_request(format!("gracePeriodSeconds: \"{text}\" is not a number"))
+                ApiError::bad_request(format!(
+                    "strconv.ParseInt: parsing \"{text}\": invalid syntax"
+                ))
             })?),
             (value, _) => Some(value.as_i64().ok_or_else(|| {
                 ApiError::bad_request("gracePeriodSeconds: must be a whole number")
             })?),
         };
-        let grace_secs = match grace {
-            None => None,
-            Some(secs) => Some(u64::try_from(secs).map_err(|_| {
-                ApiError::new(
-                    Reason::Invalid,
-                    "gracePeriodSeconds: Invalid value: must be greater than or equal to 0",
-                )
-            })?),
-        };
+        // As upstream has it, less than nothing is as soon as can be told.
+        let grace_secs = grace.map(|secs| u64::try_from(secs).unwrap_or(1));
         let propagation = text(&body["propagationPolicy"])
             .or_else(|| request.param("propagationPolicy").map(str::to_owned));
         if let Some(policy) = &propagation
             && !matches!(policy.as_str(), "Background" | "Foreground" | "Orphan")
         {
-            return Err(ApiError::new(
-                Reason::Invalid,
-                format!(
-                    "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"{policy}\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
+            let cause = Cause {
+                reason: "FieldValueNotSupported",
+                message: format!(
+                    "Unsupported value: \"{policy}\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
                 ),
-            ));
+                field: "propagationPolicy".to_owned(),
+            };
+            return Err(ApiError::invalid_options("DeleteOptions", &cause));
         }
+        let orphan = body["orphanDependents"].as_bool();
+        if let (Some(policy), Some(_)) = (&propagation, orphan) {
+            let cause = Cause {
+                reason: "FieldValueInvalid",
+                message: format!(
+                    "Invalid value: \"{policy}\": orphanDependents and deletionPropagation cannot be both set"
+                ),
+                field: "propagationPolicy".to_owned(),
+            };
+            return Err(ApiError::invalid_options("DeleteOptions", &cause));
+        }
+        let propagation = propagation.or_else(|| {
+            let word = if orphan? { "Orphan" } else { "Background" };
+            Some(word.to_owned())
+        });
         let in_body = body["dryRun"].as_array().is_some_and(|all| !all.is_empty());
         Ok(Self {
             grace_secs,
@@ -71,9 +90,20 @@ impl How {
 
 /// DELETE of one object.
 pub(crate) fn delete(server: &Server, about: &About, request: &Request) -> Result<Reply, ApiError> {
-    let how = How::read(request)?;
+    let mut how = How::read(request)?;
+    let kind = &about.served.kind;
+    let name = about.name.as_deref().unwrap_or("");
+    if kind.is("", "Namespace") && matches!(name, "default" | "kube-system" | "kube-public") {
+        let why = "this namespace may not be deleted";
+        return Err(ApiError::forbidden(kind, name, why));
+    }
+    let mut warnings = Vec::new();
+    if kind.is("batch", "Job") && how.propagation.is_none() {
+        how.propagation = Some("Orphan".to_owned());
+        warnings.push("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning".to_owned());
+    }
     let answer = delete_one(server, about, &how)?;
-    Ok(Reply::json(StatusCode::OK, &answer))
+    Ok(Reply::json(StatusCode::OK, &answer).warn(warnings))
 }
 
 /// DELETE of all objects that selectors choose.
@@ -100,12 +130,15 @@ pub(crate) fn delete_collection(
         };
         match delete_one(server, &one, &how) {
             Err(error) if error.reason != Reason::NotFound => return Err(error),
-            Ok(_) | Err(_) => items.push(versions::shown(kind, &object)),
+            Ok(_) | Err(_) => items.push(read::as_item(kind, versions::shown(kind, &object))),
         }
     }
     let revision = server.store.with(|s| s.revision());
-    let list = json!({"kind": format!("{}List", kind.kind), "apiVersion": kind.api_version(),
+    let mut list = json!({"kind": format!("{}List", kind.kind), "apiVersion": kind.api_version(),
         "metadata": {"resourceVersion": revision.to_string()}, "items": items});
+    if kind.custom.is_some() {
+        list["metadata"]["continue"] = json!("");
+    }
     Ok(Reply::json(StatusCode::OK, &list))
 }
 
@@ -126,8 +159,10 @@ pub(crate) fn delete_one(server: &Server, about: &About, how: &How) -> Result<Va
         }
         if is_finished(kind, &marked) {
             remove(s, &resource, &key, &stored);
-            return Ok(if returns_object(kind) {
+            return Ok(if kind.is("", "Pod") || kind.is("", "Namespace") {
                 versions::shown(kind, &marked)
+            } else if returns_object(kind) {
+                versions::shown(kind, &stored)
             } else {
                 success(kind, &stored)
             });
@@ -168,21 +203,32 @@ fn remove(
 }
 
 fn check(kind: &Kind, stored: &Value, how: &How) -> Result<(), ApiError> {
-    for (what, wanted, is) in [
-        ("UID", &how.uid, meta::uid(stored)),
+    for (what, wanted, is, rest) in [
+        (
+            "UID",
+            &how.uid,
+            meta::uid(stored),
+            "deleted and then recreated",
+        ),
         (
             "ResourceVersion",
             &how.version,
             meta::text(stored, "resourceVersion"),
+            "modified",
         ),
     ] {
         if let Some(wanted) = wanted
             && wanted != is
         {
             let why = format!(
-                "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {is}"
+                "the {what} in the precondition ({wanted}) does not match the {what} in record ({is}). The object might have been {rest}"
             );
-            return Err(ApiError::conflict(kind, meta::name(stored), &why));
+            // Upstream names the kind here where it names the resource elsewhere.
+            let named = Kind {
+                plural: kind.kind.clone(),
+                ..kind.clone()
+            };
+            return Err(ApiError::conflict(&named, meta::name(stored), &why));
         }
     }
     Ok(())
@@ -209,12 +255,15 @@ fn marked(kind: &Kind, stored: &Value, how: &How, now: Timestamp) -> Value {
     }
     let grace = grace_secs(kind, stored, how);
     let earlier = metadata["deletionGracePeriodSeconds"].as_u64();
-    if metadata["deletionTimestamp"].is_null() || earlier.is_some_and(|before| grace < before) {
+    let is_first = metadata["deletionTimestamp"].is_null();
+    if is_first || earlier.is_some_and(|before| grace < before) {
         let by = SignedDuration::from_secs(i64::try_from(grace).unwrap_or(i64::MAX));
         let at = now.checked_add(by).unwrap_or(Timestamp::MAX);
         metadata["deletionTimestamp"] = json!(meta::time(at));
-        metadata["deletionGracePeriodSeconds"] = json!(grace);
-        if let Some(generation) = metadata["generation"].as_u64() {
+        if kind.kind != "Namespace" {
+            metadata["deletionGracePeriodSeconds"] = json!(grace);
+        }
+        if let Some(generation) = metadata["generation"].as_u64().filter(|_| is_first) {
             metadata["generation"] = json!(generation + 1);
         }
     }
@@ -250,16 +299,17 @@ pub(crate) fn is_finished(kind: &Kind, object: &Value) -> bool {
 
 /// Kinds whose deletion answers with the object rather than with a status.
 fn returns_object(kind: &Kind) -> bool {
-    kind.group.is_empty()
-        && matches!(
-            kind.kind.as_str(),
-            "Pod"
-                | "Namespace"
-                | "PersistentVolume"
-                | "PersistentVolumeClaim"
-                | "ServiceAccount"
-                | "Service"
-        )
+    kind.is("storage.k8s.io", "StorageClass")
+        || kind.group.is_empty()
+            && matches!(
+                kind.kind.as_str(),
+                "Pod"
+                    | "Namespace"
+                    | "PersistentVolume"
+                    | "PersistentVolumeClaim"
+                    | "ServiceAccount"
+                    | "Service"
+            )
 }
 
 fn success(kind: &Kind, object: &Value) -> Value {

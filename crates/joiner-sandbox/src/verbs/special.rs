@@ -4,14 +4,15 @@
 use std::sync::Arc;
 
 use http::StatusCode;
+use jiff::Timestamp;
 use joiner_machinery::selector::LabelSelector;
-use joiner_machinery::{ApiError, Kind, Reason, Subresource, crd, meta};
+use joiner_machinery::{ApiError, Kind, Reason, Subresource, apply, crd, meta};
 use serde_json::{Value, json};
 
 use crate::exchange::{Reply, Request};
 use crate::server::Server;
 use crate::verbs::remove::{How, delete_one};
-use crate::verbs::update::{Mode, change};
+use crate::verbs::update::{Mode, change, check_address};
 use crate::verbs::{About, decode, is_dry_run, not_allowed};
 use crate::{logs, usage};
 
@@ -41,6 +42,9 @@ pub(crate) fn answer(
         ("", "pods", Some("binding")) => Some(bind(server, about, request)),
         ("", "pods", Some("eviction")) => Some(evict(server, about, request)),
         ("", "pods", Some("log")) => Some(logs::read(server, about, request)),
+        ("", "pods", Some("exec" | "attach" | "portforward")) => Some(Err(ApiError::bad_request(
+            "nothing runs in the sandbox: a container has a log, but no processes and no ports",
+        ))),
         ("", "serviceaccounts", Some("token")) => Some(token(server, request)),
         ("authorization.k8s.io" | "authentication.k8s.io", _, None) => Some(review(kind, request)),
         ("metrics.k8s.io", _, None) => Some(usage::read(server, about, request)),
@@ -56,7 +60,14 @@ fn bind(server: &Server, about: &About, request: &Request) -> Result<Reply, ApiE
     let binding = decode::object(request)?;
     let node = binding["target"]["name"].as_str().unwrap_or("").to_owned();
     let uid = meta::uid(&binding).to_owned();
-    bind_pod(server, about, &node, &uid, request.manager())?;
+    let dry_run = is_dry_run(request)?;
+    let mode = Mode {
+        manager: request.manager(),
+        subresource: Some(Subresource::Binding),
+        dry_run,
+        applied: true,
+    };
+    bind_in(server, about, (&node, &uid), mode)?;
     let made = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
         "code": 201});
     Ok(Reply::json(StatusCode::CREATED, &made))
@@ -70,18 +81,34 @@ pub(crate) fn bind_pod(
     uid: &str,
     manager: &str,
 ) -> Result<(), ApiError> {
-    let kind = &about.served.kind;
     let mode = Mode {
         manager,
         subresource: Some(Subresource::Binding),
         dry_run: false,
-        applied: false,
+        // Nobody owns what a binding sets.
+        applied: true,
+    };
+    bind_in(server, about, (node, uid), mode)
+}
+
+fn bind_in(
+    server: &Server,
+    about: &About,
+    (node, uid): (&str, &str),
+    mode: Mode<'_>,
+) -> Result<(), ApiError> {
+    let kind = Kind {
+        plural: "pods/binding".to_owned(),
+        ..about.served.kind.clone()
     };
     change(server, about, mode, |pod, now| {
         let name = meta::name(pod);
         let current = pod["spec"]["nodeName"].as_str().unwrap_or("");
         let why = if node.is_empty() {
-            return Err(ApiError::bad_request("target.name: Required value"));
+            return Err(ApiError::new(
+                Reason::Unknown,
+                "target.name: Required value",
+            ));
         } else if meta::is_deleting(pod) {
             Some(format!(
                 "pod {name} is being deleted, cannot be assigned to a host"
@@ -98,7 +125,7 @@ pub(crate) fn bind_pod(
             None
         };
         if let Some(why) = why {
-            return Err(ApiError::conflict(kind, name, &why));
+            return Err(ApiError::conflict(&kind, name, &why));
         }
         let mut bound = pod.clone();
         bound["spec"]["nodeName"] = json!(node);
@@ -120,6 +147,17 @@ fn evict(server: &Server, about: &About, request: &Request) -> Result<Reply, Api
         return Err(not_allowed(&request.method));
     }
     let eviction = decode::object(request)?;
+    let given = eviction["kind"].as_str().unwrap_or("");
+    if !given.is_empty() && given != "Eviction" {
+        return Err(ApiError::bad_request(format!(
+            "{given} in version \"v1\" cannot be handled as a Eviction: unknown conversion"
+        )));
+    }
+    if meta::name(&eviction) != about.name.as_deref().unwrap_or("") {
+        return Err(ApiError::bad_request(
+            "name in URL does not match name in Eviction object",
+        ));
+    }
     let options = &eviction["deleteOptions"];
     let how = How {
         grace_secs: options["gracePeriodSeconds"].as_u64(),
@@ -143,6 +181,10 @@ pub(crate) fn evict_pod(server: &Server, about: &About, how: &How) -> Result<(),
     let pods = about.served.resource();
     let budgets = ("policy".to_owned(), "poddisruptionbudgets".to_owned());
     let now = server.clock.now();
+    let registered = server
+        .registry()
+        .find("policy", "v1", "poddisruptionbudgets")
+        .ok();
     server.store.with(|s| {
         let Some(pod) = s.get(&pods, &key).cloned() else {
             return Err(ApiError::not_found(kind, &key.1));
@@ -166,7 +208,7 @@ pub(crate) fn evict_pod(server: &Server, about: &About, how: &How) -> Result<(),
             [one] => one,
             _ => {
                 return Err(ApiError::new(
-                    Reason::InternalError,
+                    Reason::Unknown,
                     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
                 ));
             }
@@ -189,14 +231,70 @@ pub(crate) fn evict_pod(server: &Server, about: &About, how: &How) -> Result<(),
         if how.dry_run {
             return Ok(());
         }
-        let mut spent = Value::clone(budget);
-        spent["status"]["disruptionsAllowed"] = json!(allowed - 1);
-        spent["status"]["disruptedPods"][key.1.as_str()] = json!(meta::time(now));
+        let kind = registered.as_ref().map(|served| &served.kind);
+        let spent = spent(budget, &key.1, kind, now);
         s.put(&budgets, budget_key, spent);
         Ok(())
     })?;
+    if !how.dry_run {
+        mark_evicted(server, about);
+    }
     delete_one(server, about, how)?;
     Ok(())
+}
+
+/// A budget after one more pod has gone.
+fn spent(budget: &Value, pod: &str, kind: Option<&Kind>, now: Timestamp) -> Value {
+    let allowed = budget["status"]["disruptionsAllowed"].as_i64().unwrap_or(0);
+    let mut spent = budget.clone();
+    spent["status"]["disruptionsAllowed"] = json!(allowed - 1);
+    spent["status"]["disruptedPods"][pod] = json!(meta::time(now));
+    if allowed == 1 {
+        let condition = json!({"type": "DisruptionAllowed", "status": "False", "message": "",
+            "reason": "InsufficientPods", "lastTransitionTime": meta::time(now),
+            "observedGeneration": budget["metadata"]["generation"]});
+        let conditions = spent["status"]["conditions"].as_array().cloned();
+        let mut conditions = conditions.unwrap_or_default();
+        let is_same = |c: &Value| c["type"] == condition["type"];
+        match conditions.iter_mut().find(|c| is_same(c)) {
+            Some(old) if old["status"] == "False" => {}
+            Some(old) => *old = condition,
+            None => conditions.push(condition),
+        }
+        spent["status"]["conditions"] = json!(conditions);
+    }
+    if let Some(kind) = kind {
+        let writer = apply::Writer {
+            manager: "kube-apiserver",
+            subresource: Some("status"),
+            now,
+        };
+        apply::record(kind, Some(budget), &mut spent, &writer);
+    }
+    spent
+}
+
+/// A pod that is evicted says why it goes.
+fn mark_evicted(server: &Server, about: &About) {
+    let pods = about.served.resource();
+    let key = about.key();
+    let condition = json!({"type": "DisruptionTarget", "status": "True",
+        "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting",
+        "lastProbeTime": null, "lastTransitionTime": meta::time(server.clock.now())});
+    server.store.with(|s| {
+        let Some(pod) = s.get(&pods, &key) else {
+            return;
+        };
+        let mut pod = Value::clone(pod);
+        let conditions = pod["status"]["conditions"].as_array().cloned();
+        let mut conditions = conditions.unwrap_or_default();
+        if conditions.iter().any(|c| c["type"] == "DisruptionTarget") {
+            return;
+        }
+        conditions.push(condition);
+        pod["status"]["conditions"] = json!(conditions);
+        s.put(&pods, &key, pod);
+    });
 }
 
 fn refused(budget: &str, desired: i64, current: i64, observed: bool) -> ApiError {
@@ -204,17 +302,20 @@ fn refused(budget: &str, desired: i64, current: i64, observed: bool) -> ApiError
         Reason::TooManyRequests,
         "Cannot evict pod as it would violate the pod's disruption budget.",
     );
-    let message = if observed {
+    let message = if observed && current > desired {
+        format!("The disruption budget {budget} does not allow evicting pods currently")
+    } else if observed {
         format!(
             "The disruption budget {budget} needs {desired} healthy pods and has {current} currently"
         )
     } else {
         format!("The disruption budget {budget} is still being processed by the server.")
     };
-    error.details = Some(
-        json!({"causes": [{"reason": "DisruptionBudget", "message": message}],
-        "retryAfterSeconds": if observed { 0 } else { 10 }}),
-    );
+    let mut details = json!({"causes": [{"reason": "DisruptionBudget", "message": message}]});
+    if !observed {
+        details["retryAfterSeconds"] = json!(10);
+    }
+    error.details = Some(details);
     error
 }
 
@@ -243,6 +344,17 @@ fn token(server: &Server, request: &Request) -> Result<Reply, ApiError> {
     let until = server.clock.now() + jiff::SignedDuration::from_hours(1);
     asked["status"] = json!({"token": server.uid(), "expirationTimestamp": meta::time(until)});
     Ok(Reply::json(StatusCode::CREATED, &asked))
+}
+
+/// A scale that is put must be one, of the object in the path.
+pub(crate) fn check_scale(about: &About, scale: &Value) -> Result<(), ApiError> {
+    let given = scale["kind"].as_str().unwrap_or("");
+    if !given.is_empty() && given != "Scale" {
+        return Err(ApiError::bad_request(format!(
+            "{given} in version \"v1\" cannot be handled as a Scale: unknown conversion"
+        )));
+    }
+    check_address(about, scale)
 }
 
 /// The scale of an object.

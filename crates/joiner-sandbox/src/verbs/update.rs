@@ -2,15 +2,15 @@
 
 use http::StatusCode;
 use jiff::Timestamp;
-use joiner_machinery::{ApiError, Kind, Reason, Subresource, apply, meta, patch as patches};
-use serde_json::{Value, json};
+use joiner_machinery::{ApiError, Cause, Kind, Reason, Subresource, apply, meta, patch as patches};
+use serde_json::{Map, Value, json};
 
 use crate::exchange::{Reply, Request};
 use crate::registry::Served;
-use crate::server::{OBJECT_MAX, Server};
+use crate::server::Server;
 use crate::store::Inner;
-use crate::verbs::create::{By, insert};
-use crate::verbs::{About, decode, is_dry_run, remove, special};
+use crate::verbs::create::{By, insert, settle_namespace};
+use crate::verbs::{About, decode, is_dry_run, read, remove, special};
 use crate::{rules, versions};
 
 /// How a change is recorded.
@@ -30,7 +30,7 @@ pub(crate) fn replace(
     subresource: Option<Subresource>,
     request: &Request,
 ) -> Result<Reply, ApiError> {
-    let mut object = decode::object(request)?;
+    let (mut object, twice) = decode::object_noting(request)?;
     let mode = Mode {
         manager: request.manager(),
         subresource,
@@ -38,6 +38,7 @@ pub(crate) fn replace(
         applied: false,
     };
     if subresource == Some(Subresource::Scale) {
+        special::check_scale(about, &object)?;
         let replicas = object["spec"]["replicas"].clone();
         let version = object["metadata"]["resourceVersion"].clone();
         return scale(server, about, mode, |current| {
@@ -49,20 +50,74 @@ pub(crate) fn replace(
         });
     }
     decode::check_type(&about.served, &mut object)?;
-    let warnings = rules::read(&about.served, &mut object, request)?;
-    let given = meta::name(&object);
+    let warnings = rules::read_body(&about.served, &mut object, request, twice)?;
+    check_address(about, &object)?;
+    settle_namespace(&about.served, about.namespace.as_deref(), &mut object)?;
+    let version = meta::text(&object, "resourceVersion");
+    if version.is_empty() && needs_version(&about.served.kind) {
+        return Err(no_version(about));
+    }
+    if version.parse::<u64>().is_err() && !version.is_empty() {
+        return Err(ApiError::new(
+            Reason::Unknown,
+            format!("strconv.ParseUint: parsing \"{version}\": invalid syntax"),
+        ));
+    }
+    let changed = change(server, about, mode, |_, _| Ok(object.clone()))?;
+    let changed = (StatusCode::OK, changed);
+    Ok(read::reply(server, &about.served.kind, request, changed)?.warn(warnings))
+}
+
+/// Name and namespace of a body must be those of the path.
+pub(crate) fn check_address(about: &About, object: &Value) -> Result<(), ApiError> {
+    let given = meta::name(object);
     let name = about.name.as_deref().unwrap_or("");
-    if !given.is_empty() && given != name {
+    if given.is_empty() {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )));
+    }
+    if given != name {
         return Err(ApiError::bad_request(format!(
             "the name of the object ({given}) does not match the name on the URL ({name})"
         )));
     }
-    object["metadata"]["name"] = json!(name);
-    if let Some(namespace) = &about.namespace {
-        object["metadata"]["namespace"] = json!(namespace);
+    let namespace = meta::namespace(object);
+    if !namespace.is_empty()
+        && about
+            .namespace
+            .as_deref()
+            .is_some_and(|own| own != namespace)
+    {
+        return Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
     }
-    let changed = change(server, about, mode, |_, _| Ok(object.clone()))?;
-    Ok(Reply::json(StatusCode::OK, &changed).warn(warnings))
+    Ok(())
+}
+
+/// Kinds that nobody replaces without saying what was read.
+fn needs_version(kind: &Kind) -> bool {
+    kind.custom.is_some()
+        || kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
+        || kind.is("coordination.k8s.io", "Lease")
+        || kind.is("policy", "PodDisruptionBudget")
+        || kind.is("node.k8s.io", "RuntimeClass")
+}
+
+fn no_version(about: &About) -> ApiError {
+    let kind = &about.served.kind;
+    let cause = Cause {
+        reason: "FieldValueInvalid",
+        message: "Invalid value: 0: must be specified for an update".to_owned(),
+        field: "metadata.resourceVersion".to_owned(),
+    };
+    // Upstream names the resource here where it names the kind elsewhere.
+    let named = Kind {
+        kind: kind.plural.clone(),
+        ..kind.clone()
+    };
+    ApiError::invalid(&named, about.name.as_deref().unwrap_or(""), &[cause])
 }
 
 /// PATCH.
@@ -72,9 +127,6 @@ pub(crate) fn patch(
     subresource: Option<Subresource>,
     request: &Request,
 ) -> Result<Reply, ApiError> {
-    if request.body.len() > OBJECT_MAX {
-        return Err(decode::too_large());
-    }
     let mode = Mode {
         manager: request.manager(),
         subresource,
@@ -85,16 +137,21 @@ pub(crate) fn patch(
     if media == "application/apply-patch+yaml" || media == "application/apply-patch+cbor" {
         return apply_patch(server, about, mode, request);
     }
-    let body = decode::json(&request.body)?;
     let kind = &about.served.kind;
-    if media == "application/strategic-merge-patch+json" && kind.custom.is_some() {
-        return Err(decode::unsupported(media));
+    let known = match media {
+        "application/json-patch+json" | "application/merge-patch+json" => true,
+        "application/strategic-merge-patch+json" => kind.custom.is_none(),
+        _ => false,
+    };
+    if !known {
+        return Err(decode::unsupported_patch(kind, media));
     }
+    let body = decode::json(&request.body)?;
     let patched = |current: &Value| match media {
         "application/json-patch+json" => patches::json(current, &body),
         "application/merge-patch+json" => patches::merge(current, &body),
         "application/strategic-merge-patch+json" => patches::strategic(kind, current, &body),
-        other => Err(decode::unsupported(other)),
+        other => Err(decode::unsupported_patch(kind, other)),
     };
     if subresource == Some(Subresource::Scale) {
         return scale(server, about, mode, |current| {
@@ -105,26 +162,48 @@ pub(crate) fn patch(
     let mut warnings = Vec::new();
     let changed = change(server, about, mode, |current, _| {
         let mut object = patched(current)?;
-        warnings = rules::read(&about.served, &mut object, request)?;
-        check_identity(kind, current, &object)?;
+        warnings = read_patched(about, &mut object, request)?;
+        check_address(about, &object)?;
         Ok(object)
     })?;
-    Ok(Reply::json(StatusCode::OK, &changed).warn(warnings))
+    let changed = (StatusCode::OK, changed);
+    Ok(read::reply(server, kind, request, changed)?.warn(warnings))
 }
 
-/// A patch may not turn an object into another one.
-fn check_identity(kind: &Kind, current: &Value, object: &Value) -> Result<(), ApiError> {
-    for field in ["name", "namespace"] {
-        let (was, is) = (meta::text(current, field), meta::text(object, field));
-        if was != is {
-            return Err(ApiError::bad_request(format!(
-                "metadata.{field} of {} \"{}\" cannot be changed by a patch",
-                kind.kind,
-                meta::name(current)
-            )));
+/// Reads what a patch has made. What is not of the kind any more is the fault of the patch, of a
+/// built-in kind at least.
+fn read_patched(
+    about: &About,
+    object: &mut Value,
+    request: &Request,
+) -> Result<Vec<String>, ApiError> {
+    let kind = &about.served.kind;
+    let before = object.clone();
+    let read = decode::check_type(&about.served, object)
+        .and_then(|()| rules::read(&about.served, object, request));
+    read.map_err(|error| {
+        if kind.custom.is_some() || error.reason != Reason::BadRequest {
+            return error;
         }
-    }
-    Ok(())
+        let text = before
+            .to_string()
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"");
+        let why = error.message.rsplit_once("cannot be handled as a ");
+        let why = why.and_then(|(_, rest)| rest.split_once(": "));
+        let why = why.map_or(error.message.as_str(), |(_, why)| why);
+        let cause = Cause {
+            reason: "FieldValueInvalid",
+            message: format!("Invalid value: \"{text}\": {why}"),
+            field: "patch".to_owned(),
+        };
+        let mut error = ApiError::invalid(kind, "", std::slice::from_ref(&cause));
+        error.message = format!(" \"\" is invalid: patch: {}", cause.message);
+        if let Some(details) = error.details.as_mut().and_then(Value::as_object_mut) {
+            details.retain(|key, _| key == "causes");
+        }
+        error
+    })
 }
 
 /// Changes the replicas of an object through its scale.
@@ -144,6 +223,84 @@ fn scale(
     Ok(Reply::json(StatusCode::OK, &scale))
 }
 
+/// What is applied must be of the kind and the name in the path.
+fn check_config(about: &About, config: &Value) -> Result<(), ApiError> {
+    let kind = &about.served.kind;
+    let text = |field: &str| config[field].as_str().unwrap_or("").to_owned();
+    let (version, given) = (text("apiVersion"), text("kind"));
+    if given != kind.kind || version.is_empty() {
+        let version = match version.contains('/') || (version.is_empty() && !given.is_empty()) {
+            true => version,
+            false => format!("/{version}"),
+        };
+        return Err(ApiError::bad_request(format!(
+            "invalid object type: {version}, Kind={given}"
+        )));
+    }
+    if meta::name(config).is_empty() {
+        return Ok(());
+    }
+    check_address(about, config)
+}
+
+/// Reads what is applied. Nobody can own a field that there is not.
+fn read_config(
+    about: &About,
+    config: &mut Value,
+    request: &Request,
+) -> Result<Vec<String>, ApiError> {
+    let given = config.clone();
+    let warnings = rules::read(&about.served, config, request)?;
+    keep_given(&given, config);
+    let unknown: Vec<String> = warnings
+        .iter()
+        .filter_map(|warning| warning.strip_prefix("unknown field \""))
+        .map(|field| {
+            format!(
+                ".{}: field not declared in schema",
+                field.trim_end_matches('"')
+            )
+        })
+        .collect();
+    let all = match &unknown[..] {
+        [] => return Ok(warnings),
+        [one] => one.clone(),
+        many => format!("errors:\n  {}", many.join("\n  ")),
+    };
+    let kind = &about.served.kind;
+    let version = match kind.group.as_str() {
+        "" => format!("/{}", kind.version),
+        group => format!("{group}/{}", kind.version),
+    };
+    Err(ApiError::new(
+        Reason::Unknown,
+        format!(
+            "failed to create typed patch object ({}/{}; {version}, Kind={}): {all}",
+            meta::namespace(config),
+            meta::name(config),
+            kind.kind
+        ),
+    ))
+}
+
+/// Takes out what reading has filled in: only what somebody states is applied.
+fn keep_given(given: &Value, read: &mut Value) {
+    match (given, read) {
+        (Value::Object(given), Value::Object(read)) => {
+            read.retain(|key, _| given.contains_key(key));
+            for (key, value) in read {
+                keep_given(&given[key], value);
+            }
+        }
+        (Value::Array(given), Value::Array(read)) if given.len() == read.len() => {
+            for (given, read) in given.iter().zip(read) {
+                keep_given(given, read);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Server-side apply: changes the object, or makes it.
 fn apply_patch(
     server: &Server,
@@ -151,15 +308,9 @@ fn apply_patch(
     mode: Mode<'_>,
     request: &Request,
 ) -> Result<Reply, ApiError> {
-    if request.param("fieldManager").is_none_or(str::is_empty) {
-        return Err(ApiError::new(
-            Reason::Invalid,
-            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch",
-        ));
-    }
     let mut config = decode::yaml(&request.body)?;
-    decode::check_type(&about.served, &mut config)?;
-    let warnings = rules::read(&about.served, &mut config, request)?;
+    check_config(about, &config)?;
+    let warnings = read_config(about, &mut config, request)?;
     let force = request.flag("force");
     let kind = &about.served.kind;
     let resource = about.served.resource();
@@ -170,13 +321,21 @@ fn apply_patch(
         if mode.subresource.is_some() {
             return Err(ApiError::not_found(kind, &key.1));
         }
+        if !meta::uid(&config).is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {}, and no existing object was found",
+                meta::uid(&config)
+            );
+            return Err(ApiError::conflict(kind, &key.1, &why));
+        }
         config["metadata"]["name"] = json!(key.1);
         let writer = apply::Writer {
             manager: mode.manager,
             subresource,
             now: server.clock.now(),
         };
-        let object = apply::apply(kind, None, &config, force, &writer)?;
+        let mut object = apply::apply(kind, None, &config, force, &writer)?;
+        rules::fill(&about.served, &mut object)?;
         let by = By {
             manager: mode.manager,
             dry_run: mode.dry_run,
@@ -201,9 +360,12 @@ fn apply_patch(
             subresource,
             now,
         };
-        apply::apply(kind, Some(current), &config, force, &writer)
+        let mut object = apply::apply(kind, Some(current), &config, force, &writer)?;
+        rules::fill(&about.served, &mut object)?;
+        Ok(object)
     })?;
-    Ok(Reply::json(StatusCode::OK, &changed).warn(warnings))
+    let changed = (StatusCode::OK, changed);
+    Ok(read::reply(server, kind, request, changed)?.warn(warnings))
 }
 
 /// Reads an object, changes it and writes it back, all under the lock.
@@ -236,7 +398,7 @@ pub(crate) fn change(
             applied: mode.applied,
         };
         rules::update(s, served, &before, &mut object, (mode.subresource, &note))?;
-        if object.to_string().len() > OBJECT_MAX {
+        if decode::is_too_large(&object) {
             return Err(decode::too_large());
         }
         if same(&before, &object) || mode.dry_run {
@@ -280,8 +442,14 @@ fn check_current(kind: &Kind, before: &Value, object: &Value) -> Result<(), ApiE
     }
     let uid = meta::uid(object);
     if !uid.is_empty() && uid != meta::uid(before) {
+        let place = match (kind.group.as_str(), meta::namespace(before)) {
+            (group, "") if kind.custom.is_some() => format!("{group}/{}", kind.plural),
+            (group, own) if kind.custom.is_some() => format!("{group}/{}/{own}", kind.plural),
+            (_, "") => kind.plural.clone(),
+            (_, own) => format!("{}/{own}", kind.plural),
+        };
         let why = format!(
-            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            "StorageError: invalid object, Code: 4, Key: /registry/{place}/{name}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
             meta::uid(before)
         );
         return Err(ApiError::conflict(kind, name, &why));
@@ -315,14 +483,42 @@ fn keep_system_fields(before: &Value, object: &mut Value) {
 
 /// True when nothing has changed but when who owned what.
 fn same(before: &Value, object: &Value) -> bool {
-    let plain = |value: &Value| {
-        let mut value = value.clone();
-        if let Some(entries) = value["metadata"]["managedFields"].as_array_mut() {
-            entries
-                .iter_mut()
-                .for_each(|entry| entry["time"] = Value::Null);
-        }
-        value
+    let (Some(before), Some(object)) = (before.as_object(), object.as_object()) else {
+        return before == object;
     };
-    before == object || plain(before) == plain(object)
+    alike(before, object, "metadata", |before, object| {
+        let (Some(before), Some(object)) = (before.as_object(), object.as_object()) else {
+            return before == object;
+        };
+        alike(before, object, "managedFields", same_owners)
+    })
+}
+
+/// True when two maps differ at most in one field, and there in a way that does not matter.
+fn alike(
+    one: &Map<String, Value>,
+    other: &Map<String, Value>,
+    field: &str,
+    is_alike: impl Fn(&Value, &Value) -> bool,
+) -> bool {
+    let mut pairs = one.iter().zip(other);
+    one.len() == other.len()
+        && pairs.all(|((key, value), (other_key, other_value))| {
+            key == other_key
+                && (value == other_value || key == field && is_alike(value, other_value))
+        })
+}
+
+fn same_owners(before: &Value, object: &Value) -> bool {
+    let (Some(before), Some(object)) = (before.as_array(), object.as_array()) else {
+        return before == object;
+    };
+    let mut pairs = before.iter().zip(object);
+    before.len() == object.len()
+        && pairs.all(|pair| {
+            let (Some(one), Some(other)) = (pair.0.as_object(), pair.1.as_object()) else {
+                return pair.0 == pair.1;
+            };
+            alike(one, other, "time", |_, _| true)
+        })
 }

@@ -72,6 +72,8 @@ impl Rollout<'_, '_> {
 
     /// Says how the rollout is getting on: done, moving, or stuck.
     pub(super) fn estimate_progress(&mut self) {
+        // Upstream judges in this order, and a condition that changes moves to the end.
+        self.note_availability();
         let Some(deadline) = self.deadline() else {
             self.conditions
                 .retain(|condition| condition["type"] != "Progressing");
@@ -130,17 +132,23 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// Writes the status if it changed.
-    pub(super) fn write_status(&mut self) {
-        let counts = self.counted();
-        self.take_failure();
-        if counts.available >= self.replicas - self.unavailable {
+    /// Says whether enough pods are there.
+    fn note_availability(&mut self) {
+        let available = self.counted().available;
+        if available >= self.replicas - self.unavailable {
             let message = "Deployment has minimum availability.";
             self.set_condition("Available", "True", "MinimumReplicasAvailable", message);
         } else {
             let message = "Deployment does not have minimum availability.";
             self.set_condition("Available", "False", "MinimumReplicasUnavailable", message);
         }
+    }
+
+    /// Writes the status if it changed.
+    pub(super) fn write_status(&mut self) {
+        let counts = self.counted();
+        self.take_failure();
+        self.note_availability();
         let unavailable = (self.sets.total() - counts.available).max(0);
         let status = Fields::default()
             .value(
