@@ -92,6 +92,7 @@ pub fn bound(problem: &Problem, values_hint: Option<&[f64]>, settings: &Settings
 fn dual_rounds(model: &Model, n_items: u64) -> usize {
     match model.n_classes * model.n_kinds {
         _ if model.shared_caps.is_empty() => 10,
+        0..40_000 if n_items > 15_000 => 20,
         0..40_000 if n_items > 4_000 => 40,
         0..10_000 => 200,
         10_000..40_000 => 160,

@@ -151,6 +151,9 @@ impl Trial<'_, '_> {
         score: &dyn Fn(&Attempt) -> (u64, u64),
         done: &dyn Fn(&Attempt) -> bool,
     ) -> Attempt {
+        if *tries == 0 || done(&best) {
+            return best;
+        }
         let moves = self.moves(&best);
         let mut since = 0;
         for turn in moves.iter().cycle() {
