@@ -79,20 +79,33 @@ pub(crate) fn find_or_build(root: &Path) -> anyhow::Result<Found> {
     Ok(Found::Programs(Programs::in_folder(&folder)?))
 }
 
-fn has_go() -> bool {
+/// True when Go is there to build with.
+pub(crate) fn has_go() -> bool {
     let mut command = Command::new("go");
     command.arg("version").stdout(Stdio::null());
     let quiet = command.stderr(Stdio::null()).status();
     quiet.is_ok_and(|status| status.success())
 }
 
-/// Builds all programs beside the folder and moves them there at once: it is whole or not there.
+/// Builds all programs.
 fn build(module: &Path, folder: &Path) -> anyhow::Result<()> {
-    let parent = folder.parent().context("the cache folder has no parent")?;
-    let draft = parent.join(format!("{VERSION}-building-{}", std::process::id()));
+    tell(&format!(
+        "building a control plane of Kubernetes {VERSION}: once, about 7 minutes on two cores"
+    ));
+    fill(folder, |draft| build_all(module, draft))
+}
+
+/// Fills a folder beside its place and moves it there at once: it is whole or not there.
+pub(crate) fn fill(
+    folder: &Path,
+    fill: impl FnOnce(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let name = folder.file_name().context("the cache folder has no name")?;
+    let name = format!("{}-building-{}", name.display(), std::process::id());
+    let draft = folder.with_file_name(name);
     let failed = || format!("cannot create {}", draft.display());
     std::fs::create_dir_all(&draft).with_context(failed)?;
-    let built = build_all(module, &draft).and_then(|()| settle(&draft, folder));
+    let built = fill(&draft).and_then(|()| settle(&draft, folder));
     if built.is_err() {
         // The error to tell is the first one.
         let _ = std::fs::remove_dir_all(&draft);
@@ -101,24 +114,26 @@ fn build(module: &Path, folder: &Path) -> anyhow::Result<()> {
 }
 
 fn build_all(module: &Path, draft: &Path) -> anyhow::Result<()> {
-    tell(&format!(
-        "building a control plane of Kubernetes {VERSION}: once, about 7 minutes on two cores"
-    ));
     let count = Program::ALL.len();
     for (ix, program) in Program::ALL.into_iter().enumerate() {
         let name = program.file_name();
         tell(&format!("[{}/{count}] go build {name}", ix + 1));
-        let started = Instant::now();
-        let mut command = go_build(module, program, &draft.join(name));
-        let status = run_for(&mut command, BUILD_MAX)?;
-        let status = status.with_context(|| format!("go build {name} takes too long"))?;
-        anyhow::ensure!(status.success(), "go build {name}: {status}");
-        tell(&format!("      {} s", started.elapsed().as_secs()));
+        build_one(&mut build_command(module, program, &draft.join(name)), name)?;
     }
     Ok(())
 }
 
-fn go_build(module: &Path, program: Program, target: &Path) -> Command {
+/// Runs a build of this name, and tells how long it takes.
+pub(crate) fn build_one(command: &mut Command, name: &str) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let status = run_for(command, BUILD_MAX)?;
+    let status = status.with_context(|| format!("go build {name} takes too long"))?;
+    anyhow::ensure!(status.success(), "go build {name}: {status}");
+    tell(&format!("      {} s", started.elapsed().as_secs()));
+    Ok(())
+}
+
+fn build_command(module: &Path, program: Program, target: &Path) -> Command {
     let package = match program {
         Program::Etcd => "go.etcd.io/etcd/server/v3",
         Program::ApiServer => "k8s.io/kubernetes/cmd/kube-apiserver",
@@ -134,10 +149,15 @@ fn go_build(module: &Path, program: Program, target: &Path) -> Command {
         number(),
         number(),
     );
+    go_build(module, package, &flags, target)
+}
+
+/// A build of a package that a Go module pins.
+pub(crate) fn go_build(module: &Path, package: &str, flags: &str, target: &Path) -> Command {
     let mut command = Command::new("go");
     // Not a step outside of go.sum, whatever the user's settings are.
     command.args(["build", "-trimpath", "-buildvcs=false", "-mod=readonly"]);
-    command.args(["-ldflags", &flags, "-o"]);
+    command.args(["-ldflags", flags, "-o"]);
     command.arg(target).arg(package);
     command.current_dir(module).env("CGO_ENABLED", "0");
     command.env("GOWORK", "off");
@@ -188,7 +208,7 @@ fn serve(programs: &Programs, copy: Option<&Path>) -> anyhow::Result<()> {
 }
 
 /// Tells how things go, beside the output proper.
-fn tell(line: &str) {
+pub(crate) fn tell(line: &str) {
     // Nobody is left to tell when standard error is closed.
     let _ = writeln!(std::io::stderr(), "{line}");
 }
@@ -210,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_version_is_linked_in() {
-        let command = go_build(Path::new("."), Program::Kubectl, Path::new("kubectl"));
+        let command = build_command(Path::new("."), Program::Kubectl, Path::new("kubectl"));
         let arguments: Vec<_> = command.get_args().map(|a| a.to_string_lossy()).collect();
         let flags = arguments.iter().find(|a| a.contains("gitMinor")).unwrap();
         let minor = VERSION.split('.').nth(1).unwrap();

@@ -46,6 +46,8 @@ const fn above(name: &'static str, may_use: &'static [&'static str]) -> Row {
 
 const ALL: &str = "*";
 const TESTKIT: &str = "joiner-testkit";
+/// What tests of crates above the line may run on: a control plane and a cloud.
+const TEST_BEDS: &[&str] = &["joiner-sandbox", "joiner-cloud-sim"];
 
 const TABLE: &[Row] = &[
     below("joiner-model", &[]),
@@ -57,12 +59,15 @@ const TABLE: &[Row] = &[
     below("joiner-workload", &["joiner-model"]),
     below("joiner-disruption", &["joiner-model", "joiner-solver"]),
     below("joiner-nodegroup", &["joiner-model", "joiner-solver"]),
-    below("joiner-state", &["joiner-model", "joiner-api"]),
+    below(
+        "joiner-state",
+        &["joiner-model", "joiner-api", "joiner-catalog"],
+    ),
     below("joiner-machinery", &["joiner-api"]),
     below("joiner-cluster", &["joiner-machinery"]),
     above("joiner-cloud", &["joiner-model", "joiner-api"]),
     above("joiner-cloud-aws", CLOUD),
-    above("joiner-cloud-sim", CLOUD),
+    above("joiner-cloud-sim", SIMULATED),
     above(
         "joiner-runtime",
         &["joiner-model", "joiner-api", "joiner-state"],
@@ -87,6 +92,17 @@ const CLOUD: &[&str] = &[
     "joiner-api",
     "joiner-cloud",
     "joiner-catalog",
+];
+
+const SIMULATED: &[&str] = &[
+    "joiner-model",
+    "joiner-api",
+    "joiner-cloud",
+    "joiner-catalog",
+    "joiner-state",
+    "joiner-cluster",
+    "joiner-machinery",
+    "joiner-runtime",
 ];
 
 const CONTROLLERS: &[&str] = &[
@@ -191,7 +207,10 @@ impl Row {
         let listed = self.may_use.contains(&name);
         let any = self.may_use.contains(&ALL) && name != TESTKIT && !LEAVES.contains(&name);
         match dependency.kind.as_deref() {
-            Some("dev") => listed || any || name == TESTKIT,
+            Some("dev") => {
+                let runs_on = self.side == Side::Above && TEST_BEDS.contains(&name);
+                listed || any || name == TESTKIT || runs_on
+            }
             _ => listed || any,
         }
     }
@@ -266,6 +285,10 @@ mod tests {
                 .is_empty()
         );
         assert_eq!(package("joiner", &[(TESTKIT, None)]).problems().len(), 1);
+        let on_bed = |name, kind| package(name, &[(TEST_BEDS[0], kind)]).problems();
+        assert!(on_bed("joiner-cloud-sim", Some("dev")).is_empty());
+        assert_eq!(on_bed("joiner-cloud-sim", None).len(), 1);
+        assert_eq!(on_bed("joiner-state", Some("dev")).len(), 1);
         assert!(package("xtask", &[(TESTKIT, None)]).problems().is_empty());
         assert_eq!(package(TESTKIT, &[("joiner", None)]).problems().len(), 1);
     }

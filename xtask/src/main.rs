@@ -4,6 +4,7 @@ mod bench;
 mod control_plane;
 mod deps;
 mod generate;
+mod helm;
 mod test;
 mod tidy;
 
@@ -39,7 +40,9 @@ enum Chore {
     /// Builds and runs a real Kubernetes control plane to test on.
     #[command(subcommand)]
     ControlPlane(control_plane::Task),
-    /// Writes the CRDs to deploy/crds.
+    /// Builds the helm program that tests of the chart use, unless it is there; prints its path.
+    Helm,
+    /// Writes the CRDs to deploy/crds and to the chart of CRDs.
     Gen {
         /// Writes nothing; fails when a file is not what it would be.
         #[arg(long)]
@@ -69,6 +72,7 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
         Chore::Deps => report(deps::problems(&root)?),
         Chore::Bench(args) => bench::run(&root, args),
         Chore::ControlPlane(task) => control_plane::run(&root, task),
+        Chore::Helm => helm::run(&root),
         Chore::Gen { check: true } => report(generate::stale(&root)?),
         Chore::Gen { check: false } => generate::write(&root),
         Chore::BenchCase(args) => bench::run_case(args),

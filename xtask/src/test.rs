@@ -2,8 +2,8 @@
 //!
 //! All steps run even if one fails, each with a limit on its time. Missing components of Rust are
 //! installed where rustup is there to do it, and left out, loudly, where it is not. Likewise the
-//! control plane that some tests run on is built where Go is there to do it; under `CI=true` it is
-//! a failure where it is not.
+//! control plane and the helm that some tests run on are built where Go is there to do it; under
+//! `CI=true` it is a failure where it is not.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -13,7 +13,7 @@ use anyhow::Context;
 use joiner_testkit::control_plane::{FOLDER_VARIABLE, is_ci};
 
 use crate::control_plane::{self, Found};
-use crate::{deps, generate, report, say, tidy};
+use crate::{deps, generate, helm, report, say, tidy};
 
 /// How often a running command is looked at.
 const POLL: Duration = Duration::from_millis(100);
@@ -77,6 +77,9 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let started = Instant::now();
     let (verdict, programs) = control_plane(root);
     verdicts.push(("control plane", verdict, started.elapsed()));
+    say("== cargo xtask helm")?;
+    let started = Instant::now();
+    verdicts.push(("helm", helm(root), started.elapsed()));
     let started = Instant::now();
     let verdict = TESTS.run(root, programs.as_deref())?;
     verdicts.push((TESTS.name, verdict, started.elapsed()));
@@ -119,6 +122,16 @@ fn control_plane(root: &Path) -> (Verdict, Option<PathBuf>) {
         Ok(Found::Nothing(why)) => (Verdict::LeftOut(why), None),
         Err(error) if is_ci() => (Verdict::Failed(format!("{error:#}")), None),
         Err(error) => (Verdict::LeftOut(format!("{error:#}")), None),
+    }
+}
+
+/// The helm program, which tests find by themselves once it is there.
+fn helm(root: &Path) -> Verdict {
+    match helm::find_or_build(root) {
+        Ok(Some(_)) => Verdict::Passed,
+        Ok(None) => Verdict::LeftOut("there is no helm to test the chart with".to_owned()),
+        Err(error) if is_ci() => Verdict::Failed(format!("{error:#}")),
+        Err(error) => Verdict::LeftOut(format!("{error:#}")),
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub mod admission;
 pub mod crd;
+mod hash;
 pub mod labels;
 pub mod names;
 pub mod schema;
@@ -15,4 +16,5 @@ pub mod validation;
 
 pub use admission::{Admitted, Rejection, admit, admit_update};
 pub use crd::crds;
+pub use hash::node_pool_hash;
 pub use schema::{FieldError, Schema};

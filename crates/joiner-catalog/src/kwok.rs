@@ -40,6 +40,38 @@ pub fn kwok_generic() -> Vec<InstanceType> {
     types
 }
 
+/// A catalog file as the simulated provider of KWOKNodeClasses takes it: everything can be had, the
+/// system keeps 100m CPU and 10Mi of memory, and size, family, CPU and memory become labels.
+#[must_use]
+pub fn kwok_rules(mut types: Vec<InstanceType>) -> Vec<InstanceType> {
+    for ty in &mut types {
+        let amount = |name| render_amount(&name, ty.capacity.get(&name));
+        let (cpu, memory) = (amount(ResourceName::Cpu), amount(ResourceName::Memory));
+        let size = ty.name.split_once('.').map_or(&*cpu, |(_, size)| size);
+        let family = match ty.name.split(['.', '-']).next() {
+            Some(family) if family.len() < ty.name.len() => family,
+            Some(_) | None => ty.name.get(..1).unwrap_or_default(),
+        };
+        let derived = [
+            (SIZE, size),
+            (FAMILY, family),
+            (CPU, &cpu),
+            (MEMORY, &memory),
+        ];
+        let derived = derived.map(|(key, value)| (Name::from(key), vec![Name::from(value)]));
+        ty.labels.extend(derived);
+        ty.overhead = overhead();
+        ty.offerings.iter_mut().for_each(|o| o.available = true);
+    }
+    types
+}
+
+fn overhead() -> Resources {
+    Resources::new()
+        .with(ResourceName::Cpu, 100)
+        .with(ResourceName::Memory, 10 * MIB)
+}
+
 /// Label keys that a pool on the simulated provider need not define.
 #[must_use]
 pub fn kwok_well_known() -> BTreeSet<Name> {
@@ -73,9 +105,7 @@ fn generic(cores: u64, (family, gib_per_core): (&str, u64), os: &str, arch: &str
             .with(ResourceName::Memory, memory)
             .with(ResourceName::Pods, (16 * cores).min(1024))
             .with(ResourceName::EphemeralStorage, 20 * GIB),
-        overhead: Resources::new()
-            .with(ResourceName::Cpu, 100)
-            .with(ResourceName::Memory, 10 * MIB),
+        overhead: overhead(),
         offerings: offerings(cores, memory),
     }
 }
@@ -146,6 +176,29 @@ mod tests {
             find("c-1x-amd64-linux").capacity.get(&ResourceName::Pods),
             16
         );
+    }
+
+    #[test]
+    fn files_follow_the_rules_of_the_provider() {
+        let names = ["m5.2xlarge", "c-4x-amd64-linux", "metal"];
+        let types = names.map(|name| InstanceType {
+            name: name.into(),
+            overhead: Resources::new(),
+            ..find("c-4x-arm64-linux")
+        });
+        let mut types = types.to_vec();
+        types[0].offerings[0].available = false;
+        let types = kwok_rules(types);
+        let shown = |ty: &InstanceType| {
+            let keys = [SIZE, FAMILY, CPU, MEMORY];
+            keys.map(|key| ty.labels[key][0].to_string()).join(" ")
+        };
+        assert_eq!(shown(&types[0]), "2xlarge m5 4 8Gi");
+        assert_eq!(shown(&types[1]), "4 c 4 8Gi");
+        assert_eq!(shown(&types[2]), "4 m 4 8Gi");
+        assert!(types[0].offerings[0].available);
+        let left = types[0].allocatable().unwrap();
+        assert_eq!(left.get(&ResourceName::Cpu), 3900);
     }
 
     #[test]

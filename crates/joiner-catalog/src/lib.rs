@@ -22,7 +22,7 @@ pub mod spot_model;
 mod table;
 
 pub use ec2::{Ec2Catalog, ec2, ec2_type};
-pub use kwok::{kwok_generic, kwok_well_known};
+pub use kwok::{kwok_generic, kwok_rules, kwok_well_known};
 pub use labels::ec2_well_known;
 pub use overhead::Overhead;
 pub use region::{UnknownRegion, Zone, regions, zones};

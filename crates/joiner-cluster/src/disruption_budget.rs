@@ -14,7 +14,8 @@ use crate::followed::Followed;
 use crate::view::{Action, Controller, ObjectKey, Resource, Step, View};
 use crate::workloads::{Child, Facts, PODS, Rests, Takes};
 
-const BUDGETS: Resource = ("policy", "poddisruptionbudgets");
+/// The kind.
+pub(crate) const BUDGETS: Resource = ("policy", "poddisruptionbudgets");
 /// Seconds after which an eviction that came to nothing is forgotten.
 const DELETION_TIMEOUT_SECS: i64 = 120;
 

@@ -6,6 +6,7 @@
 
 mod cache;
 mod disruption_budget;
+mod event_expiry;
 mod events;
 mod fields;
 mod followed;
@@ -22,6 +23,7 @@ mod volumes;
 mod workloads;
 
 pub use disruption_budget::DisruptionBudgets;
+pub use event_expiry::EventExpiry;
 pub use events::{Recorder, Severity};
 pub use garbage::GarbageCollector;
 pub use kubelet::{Kubelets, Settings as KubeletSettings};

@@ -7,6 +7,7 @@ mod orphans;
 mod taints;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use joiner_machinery::meta;
@@ -16,6 +17,7 @@ use self::eviction::PodPlace;
 use crate::cache::Cache;
 use crate::events::Recorder;
 use crate::fields::{after, condition, created, instant, set_condition, sooner};
+use crate::followed::Followed;
 use crate::kubelet::{LEASE_NAMESPACE, LEASES};
 use crate::scheduler::{NODES, PODS};
 use crate::view::{Action, Controller, ObjectKey, Resource, Step, View};
@@ -35,6 +37,8 @@ const KUBELET_CONDITIONS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure"
 #[derive(Default)]
 pub struct NodeLifecycle {
     pods: Cache<PodPlace>,
+    /// Nodes that have been welcomed.
+    nodes: Followed,
     /// When a node was first missed, by name.
     missed: BTreeMap<String, Timestamp>,
     /// When a taint without a time was first seen, by node and key.
@@ -59,6 +63,7 @@ impl Controller for NodeLifecycle {
             recorder: Recorder::new(view, NAME),
             step: Step::default(),
         };
+        watch.greet(&mut self.nodes);
         let mut unready: BTreeSet<&str> = BTreeSet::new();
         for node in view.all(NODES) {
             if watch.is_lost(node) {
@@ -91,6 +96,29 @@ struct Watch<'v> {
 }
 
 impl Watch<'_> {
+    /// Tells of nodes that have come and gone.
+    fn greet(&mut self, nodes: &mut Followed) {
+        nodes.follow(self.view.objects(NODES), |change| {
+            let uid = |node: Option<&Arc<Value>>| node.map(|node| meta::uid(node).to_owned());
+            if uid(change.old) == uid(change.new) {
+                return;
+            }
+            if let Some(old) = change.old {
+                self.tell(old, "RemovingNode", "Removing Node", "from");
+            }
+            if let Some(new) = change.new {
+                self.tell(new, "RegisteredNode", "Registered Node", "in");
+            }
+        });
+    }
+
+    fn tell(&mut self, node: &Value, reason: &str, what: &str, place: &str) {
+        let name = meta::name(node);
+        let message = format!("Node {name} event: {what} {name} {place} Controller");
+        let event = self.recorder.normal(node, reason, &message);
+        self.step.actions.push(event);
+    }
+
     fn look_again(&mut self, at: Timestamp) {
         self.step.wake = sooner(self.step.wake, Some(at));
     }

@@ -192,6 +192,9 @@ fn counts_generations(kind: &Kind) -> bool {
         ("policy", "PodDisruptionBudget"),
         ("scheduling.k8s.io", "PriorityClass"),
         ("discovery.k8s.io", "EndpointSlice"),
+        ("networking.k8s.io", "Ingress"),
+        ("networking.k8s.io", "IngressClass"),
+        ("networking.k8s.io", "NetworkPolicy"),
         ("apiextensions.k8s.io", "CustomResourceDefinition"),
     ];
     kind.custom.is_some() || COUNTING.contains(&(kind.group.as_str(), kind.kind.as_str()))

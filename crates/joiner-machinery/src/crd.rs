@@ -1,22 +1,23 @@
 //! CustomResourceDefinitions and the kinds they define.
 //!
 //! *Flow.* A definition is judged by [`crate::validate::create`] like any other object. Once stored, the
-//! server writes [`accepted_status`], serves [`custom_kinds`], and compiles one [`CustomRules`] per
-//! version, which then completes and judges every custom object.
+//! server writes [`settled_status`], serves the [`custom_kinds`] of what [`is_established`], and
+//! compiles one [`CustomRules`] per version, which then completes and judges every custom object. A
+//! definition that is deleted stays, [`terminating`], until its last object is gone.
 
 mod definition;
 mod judge;
+mod life;
 mod rules;
 mod structure;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::kinds::{Kind, Subresource};
-use crate::meta;
 pub(crate) use definition::{definition_causes, definition_update_causes};
+pub use life::{FINALIZER, Termination, is_established, settled_status, terminating};
 pub use rules::{CustomRules, ScalePaths};
 
 /// The kinds that a definition serves, the preferred version first.
@@ -57,7 +58,8 @@ pub fn custom_kinds(crd: &Value) -> Vec<Kind> {
 }
 
 /// Released versions before betas before alphas before words, each from the highest number down.
-fn version_rank(version: &str) -> (u8, i64, i64, String) {
+#[must_use]
+pub fn version_rank(version: &str) -> (u8, i64, i64, String) {
     let word = || (3, 0, 0, version.to_owned());
     let Some(rest) = version.strip_prefix('v') else {
         return word();
@@ -85,51 +87,6 @@ fn version_rank(version: &str) -> (u8, i64, i64, String) {
 pub fn storage_version(crd: &Value) -> Option<&str> {
     let mut versions = crd["spec"]["versions"].as_array()?.iter();
     versions.find(|v| v["storage"] == true)?["name"].as_str()
-}
-
-/// The status of a definition whose names are accepted and whose kinds are served. Conditions keep
-/// the time at which they came true.
-#[must_use]
-pub fn accepted_status(crd: &Value, now: Timestamp) -> Value {
-    let old = &crd["status"];
-    let condition = |kind: &str, reason: &str, message: &str| {
-        let known = old["conditions"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .find(|c| c["type"] == kind && c["status"] == "True");
-        let since = known
-            .and_then(|c| c["lastTransitionTime"].as_str())
-            .map_or_else(|| meta::time(now), str::to_owned);
-        json!({
-            "type": kind,
-            "status": "True",
-            "reason": reason,
-            "message": message,
-            "lastTransitionTime": since,
-        })
-    };
-    let mut stored: Vec<Value> = old["storedVersions"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
-    if let Some(version) = storage_version(crd)
-        && !stored.iter().any(|v| v == version)
-    {
-        stored.push(json!(version));
-    }
-    json!({
-        "conditions": [
-            condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-            condition(
-                "Established",
-                "InitialNamesAccepted",
-                "the initial names have been accepted",
-            ),
-        ],
-        "acceptedNames": crd["spec"]["names"],
-        "storedVersions": stored,
-    })
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ const GROUP_ORDER: &[&str] = &[
     "authorization.k8s.io",
     "autoscaling",
     "batch",
+    "networking.k8s.io",
     "policy",
     "rbac.authorization.k8s.io",
     "storage.k8s.io",

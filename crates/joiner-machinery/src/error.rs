@@ -107,6 +107,8 @@ pub struct ApiError {
     pub message: String,
     /// The `details` of the status: group, kind, name, uid, causes, retryAfterSeconds.
     pub details: Option<Value>,
+    /// The `metadata` of the status, where a list that cannot go on says how it can.
+    pub metadata: Value,
 }
 
 impl ApiError {
@@ -117,6 +119,7 @@ impl ApiError {
             reason,
             message: message.into(),
             details: None,
+            metadata: json!({}),
         }
     }
 
@@ -129,7 +132,7 @@ impl ApiError {
     /// 404 for an object.
     #[must_use]
     pub fn not_found(kind: &Kind, name: &str) -> Self {
-        let message = format!("{} \"{name}\" not found", kind.resource());
+        let message = format!("{} \"{}\" not found", kind.resource(), printable(name));
         Self::about(Reason::NotFound, message, kind, name)
     }
 
@@ -222,6 +225,7 @@ impl ApiError {
             reason,
             message,
             details: Some(details),
+            metadata: json!({}),
         }
     }
 
@@ -231,7 +235,7 @@ impl ApiError {
         let mut status = json!({
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
             "code": self.reason.code(),
@@ -244,6 +248,26 @@ impl ApiError {
         }
         status
     }
+}
+
+/// A name from a path may hold anything; signs that cannot be printed are shown by their numbers.
+fn printable(name: &str) -> String {
+    let mut shown = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            '"' => shown.push_str("\\\""),
+            '\\' => shown.push_str("\\\\"),
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            c if c.is_control() => {
+                let number = u32::from(c);
+                shown.push_str(&format!("\\x{number:02x}"));
+            }
+            c => shown.push(c),
+        }
+    }
+    shown
 }
 
 impl Cause {

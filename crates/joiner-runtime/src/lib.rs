@@ -1,5 +1,32 @@
-//! What everything above the pure line shares: for now the clock.
+//! What everything above the pure line shares: the clock, what is known of the cluster, and every
+//! way to tell or change something outside.
 
+mod api;
 mod clock;
+mod condition_metrics;
+mod decision_file;
+mod decisions;
+mod election;
+mod events;
+mod http;
+mod log_line;
+mod logging;
+pub mod metric_names;
+mod metric_text;
+mod metrics;
+mod process_metrics;
+mod watch;
+mod world;
 
+pub use api::{Api, ApiFailure, Delete, Written};
 pub use clock::Clock;
+pub use condition_metrics::{Condition, ConditionMetrics, Seen, Transition};
+pub use decision_file::read_decisions;
+pub use decisions::{Decision, DecisionQuery, DecisionSettings, Decisions};
+pub use election::{Election, ElectionSettings, identity};
+pub use events::{About, EVERY, Event, EventWriter, Events};
+pub use http::{HttpError, HttpSettings, Ready, Servers};
+pub use logging::{LogError, LogFormat, LogGuard, LogLevel, LogOutput, LogSettings, install};
+pub use metrics::{Build, Metrics, Sample, Series};
+pub use watch::{Followed, follow, resource};
+pub use world::{News, World};

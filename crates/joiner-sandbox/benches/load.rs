@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use http::{HeaderMap, HeaderValue, Method};
 use joiner_runtime::Clock;
 use joiner_sandbox::exchange::{Body, Request};
 use joiner_sandbox::server::Server;
 use joiner_sandbox::{Sandbox, Settings, serve};
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{ListParams, PostParams, WatchEvent, WatchParams};
+use kube::runtime::watcher;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -193,6 +195,45 @@ async fn bring_up(figures: &mut Figures) {
     figures.insert("kib_per_pod_running", per_pod);
 }
 
+/// A day of ten nodes and fifty pods in virtual time: leases, CronJobs, and watches that time out.
+async fn day(figures: &mut Figures) {
+    let settings = Settings {
+        n_nodes: 10,
+        ..Settings::default()
+    };
+    let clock = Clock::system(1);
+    let sandbox = Sandbox::start(clock.clone(), &settings).expect("a cluster");
+    let started = Instant::now();
+    let post = |path: &str, object: &Value| {
+        let request = request(Method::POST, path, object.to_string());
+        assert_eq!(sandbox.server().handle(&request).status, 201);
+    };
+    let template = |restart: &str| {
+        let mut spec = pod("x")["spec"].clone();
+        spec["restartPolicy"] = json!(restart);
+        json!({"metadata": {"labels": {"app": "web"}}, "spec": spec})
+    };
+    let web = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"replicas": 47, "selector": {"matchLabels": {"app": "web"}},
+            "template": template("Always")}});
+    post("/apis/apps/v1/namespaces/default/deployments", &web);
+    for n in 0..3 {
+        let cron = json!({"apiVersion": "batch/v1", "kind": "CronJob",
+            "metadata": {"name": format!("tick-{n}")}, "spec": {"schedule": "*/10 * * * *",
+                "jobTemplate": {"spec": {"template": template("Never")}}}});
+        post("/apis/batch/v1/namespaces/default/cronjobs", &cron);
+    }
+    let pods: Api<Pod> = Api::all(sandbox.client());
+    let leases: Api<Lease> = Api::all(sandbox.client());
+    let watchers = [
+        tokio::spawn(watcher(pods, watcher::Config::default()).for_each(|_| async {})),
+        tokio::spawn(watcher(leases, watcher::Config::default()).for_each(|_| async {})),
+    ];
+    clock.sleep(Duration::from_hours(24)).await;
+    figures.insert("day_s", started.elapsed().as_secs_f64());
+    assert!(watchers.iter().all(|task| !task.is_finished()));
+}
+
 /// Each part has a process of its own, so that memory is its own, too.
 fn part(name: &str) -> Figures {
     let program = std::env::current_exe().expect("this program");
@@ -217,9 +258,16 @@ fn main() {
     let at = arguments.iter().position(|argument| argument == "--part");
     match at.and_then(|at| arguments.get(at + 1)) {
         Some(name) => {
-            let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-            runtime.block_on(async {
+            let runtime = match name.as_str() {
+                "day" => tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .start_paused(true)
+                    .build(),
+                _ => tokio::runtime::Runtime::new(),
+            };
+            runtime.expect("a runtime").block_on(async {
                 match name.as_str() {
+                    "day" => day(&mut figures).await,
                     "create" => create_and_list(&mut figures).await,
                     "watch" => watch_latency(&mut figures).await,
                     _ => bring_up(&mut figures).await,
@@ -227,7 +275,7 @@ fn main() {
             });
         }
         None => {
-            for name in ["create", "watch", "bring-up"] {
+            for name in ["create", "watch", "bring-up", "day"] {
                 figures.extend(part(name));
             }
         }

@@ -29,9 +29,7 @@ impl Request {
         Self {
             method: parts.method.clone(),
             path: parts.uri.path().to_owned(),
-            query: form_urlencoded::parse(query.as_bytes())
-                .map(|(k, v)| (k.into_owned(), v.into_owned()))
-                .collect(),
+            query: pairs(query),
             headers: parts.headers.clone(),
             body,
         }
@@ -44,10 +42,11 @@ impl Request {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// True for `name=true`, `name=1` and a bare `name`.
+    /// True for a name that is there, unless it says otherwise: `name=false` and `name=0`.
     #[must_use]
     pub fn flag(&self, name: &str) -> bool {
-        matches!(self.param(name), Some("true" | "1" | ""))
+        self.param(name)
+            .is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
     }
 
     /// A header as text, empty when absent.
@@ -76,6 +75,24 @@ impl Request {
             }
         }
     }
+}
+
+/// The pairs of a query. As upstream has it, those that are not well formed do not count.
+fn pairs(query: &str) -> Vec<(String, String)> {
+    let parts = query.split('&').filter(|part| is_well_formed(part));
+    let pairs = parts.flat_map(|part| form_urlencoded::parse(part.as_bytes()));
+    pairs
+        .map(|(key, value)| (key.into_owned(), value.into_owned()))
+        .collect()
+}
+
+/// True when there is no semicolon, and every percent sign has its two digits.
+fn is_well_formed(part: &str) -> bool {
+    let is_escape = |rest: &str| {
+        let digits = rest.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    !part.contains(';') && part.split('%').skip(1).all(is_escape)
 }
 
 /// What comes back.

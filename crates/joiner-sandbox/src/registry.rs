@@ -47,7 +47,8 @@ impl Registry {
             let served = Served { kind, rules: None };
             all.insert(name(&served.kind), Arc::new(served));
         }
-        for kind in crds.flat_map(crd::custom_kinds) {
+        let in_force = crds.filter(|definition| crd::is_established(definition));
+        for kind in in_force.flat_map(crd::custom_kinds) {
             let version = kind.custom.clone().unwrap_or_default();
             let Ok(rules) = crd::CustomRules::compile(&version) else {
                 continue;
@@ -81,6 +82,39 @@ impl Registry {
     #[must_use]
     pub fn has_group(&self, group: &str) -> bool {
         self.kinds.keys().any(|(own, _, _)| own == group)
+    }
+
+    /// What clients are told who use a kind that is on its way out.
+    #[must_use]
+    pub fn deprecation(&self, kind: &Kind) -> Option<String> {
+        if kind.is("", "Endpoints") {
+            let text =
+                "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+            return Some(text.to_owned());
+        }
+        let is_out = |kind: &Kind| kind.custom.as_ref().map(|v| v["deprecated"] == true);
+        if is_out(kind) != Some(true) {
+            return None;
+        }
+        let own = kind.custom.as_ref()?["deprecationWarning"].as_str();
+        if let Some(text) = own {
+            return Some(text.to_owned());
+        }
+        let others = self.all().filter(|other| {
+            (&other.group, &other.kind) == (&kind.group, &kind.kind) && is_out(other) == Some(false)
+        });
+        let text = format!("{} {} is deprecated", kind.api_version(), kind.kind);
+        Some(match others.min_by_key(|k| crd::version_rank(&k.version)) {
+            Some(best) => format!("{text}; use {} {}", best.api_version(), best.kind),
+            None => text,
+        })
+    }
+
+    /// True when a group is one of definitions, which a router of its own serves.
+    #[must_use]
+    pub fn is_custom(&self, group: &str) -> bool {
+        let mut own = self.kinds.values().filter(|s| s.kind.group == group);
+        own.any(|served| served.kind.custom.is_some())
     }
 
     /// All kinds, in order of group, version and plural.

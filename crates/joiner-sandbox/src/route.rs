@@ -56,19 +56,14 @@ pub struct Target {
     pub watch: bool,
 }
 
-/// Reads a path; parts are percent-decoded one by one.
+/// Reads a path. As upstream has it, escapes are undone first: an escaped slash is a slash. One slash
+/// at the end does not count.
 #[must_use]
 pub fn parse(path: &str) -> Route {
-    let parts: Vec<String> = path
-        .split('/')
-        .filter(|part| !part.is_empty())
-        .map(|part| {
-            percent_encoding::percent_decode_str(part)
-                .decode_utf8_lossy()
-                .into_owned()
-        })
-        .collect();
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let path = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
+    let path = path.strip_prefix('/').unwrap_or(&path);
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let parts: Vec<&str> = path.split('/').collect();
     match &parts[..] {
         ["healthz" | "livez" | "readyz", ..] => Route::Health,
         ["version"] => Route::Version,
@@ -173,7 +168,9 @@ mod tests {
                 "apps/v1 deployments a b scale",
             ),
             ("/api/v1/watch/pods", "/v1 pods - - - watch"),
-            ("/api/v1/nodes/a%2Fb", "/v1 nodes - a/b -"),
+            ("/api/v1/nodes/a%20b", "/v1 nodes - a b -"),
+            ("/api/v1/nodes/a%2Fb", "/v1 nodes - a b"),
+            ("/api/v1/nodes/", "/v1 nodes - - -"),
             (
                 "/apis/karpenter.sh/v1/nodepools/x",
                 "karpenter.sh/v1 nodepools - x -",

@@ -7,12 +7,13 @@ use jiff::Timestamp;
 use joiner_machinery::admission::{self, Context, Lookup};
 use joiner_machinery::apply::{self, Writer};
 use joiner_machinery::kinds::fields;
-use joiner_machinery::{ApiError, Subresource, crd, defaults, meta, validate};
+use joiner_machinery::{ApiError, Subresource, defaults, meta, validate};
 use serde_json::{Value, json};
 
 use crate::exchange::Request;
 use crate::registry::Served;
 use crate::store::Inner;
+use crate::verbs::twice;
 
 /// Drops fields that the kind does not have. What comes of them is the client's choice: nothing, a
 /// warning each, or an error.
@@ -37,6 +38,11 @@ pub(crate) fn read_body(
         Some(rules) => rules.decode(kind, object)?,
         None => fields::decode(kind, object)?,
     });
+    if served.rules.is_none() && unknown.len() > 1 && !request.body.is_empty() {
+        // Upstream tells of fields in the order in which it reads them.
+        let text = String::from_utf8_lossy(&request.body);
+        twice::sort(&text, &mut unknown);
+    }
     match request.param("fieldValidation") {
         Some("Strict") if !unknown.is_empty() => Err(fields::strict_error(kind, &unknown)),
         Some("Ignore") => Ok(Vec::new()),
@@ -93,7 +99,6 @@ pub(crate) fn create(
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind, meta::name(object), &causes));
     }
-    accept_definition(served, object, note.writer.now);
     Ok(())
 }
 
@@ -127,20 +132,7 @@ pub(crate) fn update(
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind, meta::name(before), &causes));
     }
-    if subresource.is_none() {
-        accept_definition(served, object, note.writer.now);
-    }
     Ok(())
-}
-
-/// A definition is in force at once.
-fn accept_definition(served: &Served, object: &mut Value, now: Timestamp) {
-    if served
-        .kind
-        .is("apiextensions.k8s.io", "CustomResourceDefinition")
-    {
-        object["status"] = crd::accepted_status(object, now);
-    }
 }
 
 fn context<'c>(uid: &'c str, around: &'c Around<'c>, now: Timestamp) -> Context<'c> {

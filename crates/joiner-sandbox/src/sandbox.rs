@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use joiner_cluster::{
-    Controller, CronJobs, DaemonSets, Deployments, DisruptionBudgets, GarbageCollector, Jobs,
-    Kubelets, Namespaces, NodeLifecycle, ReplicaSets, Scheduler, StatefulSets, VolumeAttacher,
-    VolumeBinder,
+    Controller, CronJobs, DaemonSets, Deployments, DisruptionBudgets, EventExpiry,
+    GarbageCollector, Jobs, Kubelets, Namespaces, NodeLifecycle, ReplicaSets, Scheduler,
+    StatefulSets, VolumeAttacher, VolumeBinder,
 };
 use joiner_machinery::{ApiError, meta};
 use joiner_runtime::Clock;
@@ -101,6 +101,7 @@ pub fn controllers(ca_pem: &str) -> Vec<Box<dyn Controller>> {
         Box::new(Kubelets::default()),
         Box::new(NodeLifecycle::default()),
         Box::new(DisruptionBudgets::default()),
+        Box::new(EventExpiry::default()),
     ]
 }
 

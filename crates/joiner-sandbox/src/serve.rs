@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WARNING};
@@ -16,11 +17,15 @@ use hyper_util::server::conn::auto;
 use joiner_machinery::{ApiError, Reason};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::certificates::{CertificateError, Certificates};
 use crate::exchange::{Body, Reply, Request};
 use crate::server::{BODY_MAX, Server};
+
+/// How long the door stays shut after the system has refused a connection.
+const AFTER_REFUSAL: Duration = Duration::from_millis(100);
 
 /// A response body: whole, or as it comes.
 pub type ReplyBody = UnsyncBoxBody<Bytes, Infallible>;
@@ -66,25 +71,44 @@ pub async fn listen(
     let acceptor = TlsAcceptor::from(Arc::new(certificates.server_config()?));
     let token: Arc<str> = token.into();
     let task = tokio::spawn(async move {
-        // A connection that fails is the client's affair; the door stays open.
-        while let Ok((stream, _)) = listener.accept().await {
-            let (server, acceptor, token) = (server.clone(), acceptor.clone(), token.clone());
-            tokio::spawn(async move {
-                let _ = stream.set_nodelay(true);
-                let Ok(stream) = acceptor.accept(stream).await else {
-                    return;
-                };
-                let service = hyper::service::service_fn(move |request| {
-                    let (server, token) = (server.clone(), token.clone());
-                    async move { Ok::<_, Infallible>(guarded(&server, &token, request).await) }
-                });
-                let _ = auto::Builder::new(TokioExecutor::new())
-                    .serve_connection_with_upgrades(TokioIo::new(stream), service)
-                    .await;
-            });
+        // Connections end with the door, so that those who watch through them know at once.
+        let mut connections = JoinSet::new();
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                Some(_) = connections.join_next() => continue,
+            };
+            match accepted {
+                Ok((stream, _)) => {
+                    let (server, acceptor) = (Arc::clone(&server), acceptor.clone());
+                    connections.spawn(converse(server, acceptor, Arc::clone(&token), stream));
+                }
+                // Most likely too many connections are open; some of them will end.
+                Err(_) => server.clock().sleep(AFTER_REFUSAL).await,
+            }
         }
     });
     Ok(Door { address, task })
+}
+
+/// Serves one connection. One that fails is the client's affair.
+async fn converse(
+    server: Arc<Server>,
+    acceptor: TlsAcceptor,
+    token: Arc<str>,
+    stream: tokio::net::TcpStream,
+) {
+    let _ = stream.set_nodelay(true);
+    let Ok(stream) = acceptor.accept(stream).await else {
+        return;
+    };
+    let service = hyper::service::service_fn(move |request| {
+        let (server, token) = (server.clone(), token.clone());
+        async move { Ok::<_, Infallible>(guarded(&server, &token, request).await) }
+    });
+    let _ = auto::Builder::new(TokioExecutor::new())
+        .serve_connection_with_upgrades(TokioIo::new(stream), service)
+        .await;
 }
 
 /// Answers a request that has the token; health checks need none.

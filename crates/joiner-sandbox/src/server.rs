@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use crate::exchange::{Reply, Request};
 use crate::registry::Registry;
 use crate::route::{Route, parse};
-use crate::store::{Resource, Store};
-use crate::verbs;
+use crate::store::Store;
+use crate::verbs::{self, accept};
 
 /// Largest body that is read, as upstream has it for whole requests.
 pub const BODY_MAX: usize = 3 * 1024 * 1024;
@@ -67,10 +67,7 @@ impl Server {
 
     /// Reads the CRDs anew.
     pub(crate) fn reload_kinds(&self) {
-        let crds: Resource = (
-            "apiextensions.k8s.io".to_owned(),
-            "customresourcedefinitions".to_owned(),
-        );
+        let crds = verbs::definitions::resource();
         let objects: Vec<Arc<Value>> = self.store.with(|s| {
             let objects = s.objects(&crds).into_iter().flat_map(|o| o.values());
             objects.cloned().collect()
@@ -117,9 +114,8 @@ impl Server {
         // A bug in one answer must not end the server, nor a client in the same process.
         let answer = catch_unwind(AssertUnwindSafe(|| self.answer(request)));
         let bug = || ApiError::new(Reason::InternalError, "this request made the server panic");
-        answer
-            .unwrap_or_else(|_| Err(bug()))
-            .unwrap_or_else(Reply::from)
+        let reply = answer.unwrap_or_else(|_| Err(bug()));
+        accept::written(request, reply.unwrap_or_else(Reply::from))
     }
 
     fn answer(self: &Arc<Self>, request: &Request) -> Result<Reply, ApiError> {
@@ -134,6 +130,11 @@ impl Server {
         }
         if !matches!(route, Route::Objects(_)) && request.method != Method::GET {
             return Err(verbs::not_allowed(&request.method));
+        }
+        if route == Route::Version {
+            accept::check(request, accept::ONLY_JSON)?;
+        } else if matches!(route, Route::Kinds { .. } | Route::Group(_)) {
+            accept::check(request, accept::OBJECTS)?;
         }
         match route {
             Route::Health => Ok(Reply::text(StatusCode::OK, "ok")),
@@ -155,7 +156,7 @@ impl Server {
             Route::Kinds { group, version } => {
                 ok(&discovery::resources(&kinds, &group, &version).ok_or_else(missing)?)
             }
-            Route::OpenApiV2 => Err(missing()),
+            Route::OpenApiV2 => Ok(openapi_v2(accept)),
             Route::OpenApiV3 => ok(&openapi::index(&kinds)),
             Route::OpenApiV3Of { group, version } => {
                 openapi_reply(openapi::document(&kinds, &group, &version), missing)
@@ -171,6 +172,9 @@ fn leads_nowhere(route: &Route, registry: &Registry) -> bool {
     match route {
         Route::Unknown => true,
         Route::Group(group) | Route::Kinds { group, .. } => !registry.has_group(group),
+        Route::Objects(target) if registry.is_custom(&target.group) => registry
+            .find(&target.group, &target.version, &target.plural)
+            .is_err(),
         Route::Objects(target) => !registry.has_group(&target.group),
         Route::Health
         | Route::Version
@@ -180,6 +184,20 @@ fn leads_nowhere(route: &Route, registry: &Registry) -> bool {
         | Route::OpenApiV3
         | Route::OpenApiV3Of { .. } => false,
     }
+}
+
+/// A document of the older kind, without any schemas: kubectl asks for it to judge lists and kinds
+/// that it does not know, and skips what it does not find. The server judges each object anyway.
+fn openapi_v2(accept: &str) -> Reply {
+    if accept.contains("application/com.github.proto-openapi.spec.v2@v1.0+protobuf") {
+        let media = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+        return Reply::bytes(StatusCode::OK, media, Vec::new());
+    }
+    let info = json!({"title": "Kubernetes", "version": "1.36"});
+    Reply::json(
+        StatusCode::OK,
+        &json!({"swagger": "2.0", "info": info, "paths": {}}),
+    )
 }
 
 fn openapi_reply(

@@ -10,7 +10,7 @@ use joiner_runtime::Clock;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::store::{Change, Resource, Store, What};
+use crate::store::{Change, Resource, Store, What, packed};
 
 /// How often a watch that wants bookmarks gets one.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
@@ -151,7 +151,8 @@ impl Watcher {
             .store
             .with(|s| s.next_changes(resource, seen, CHANGES_MAX));
         let Some((changes, revision)) = news else {
-            let message = format!("too old resource version: {seen}");
+            let oldest = self.store.with(|s| s.compacted());
+            let message = format!("too old resource version: {seen} ({oldest})");
             let too_old = ApiError::new(Reason::Expired, message).to_status();
             self.send(line("ERROR", too_old.to_string().as_bytes()), end)
                 .await;
@@ -170,8 +171,10 @@ impl Watcher {
 
     /// What a change means to somebody who sees only some objects.
     fn event(&self, change: &Change) -> Option<Bytes> {
-        let is = change.what != What::Deleted && (self.ask.wanted)(&change.object);
-        let was = change.before.as_ref();
+        let object = change.object();
+        let before = change.before();
+        let is = change.what != What::Deleted && (self.ask.wanted)(&object);
+        let was = before.as_ref();
         let was = was.is_some_and(|before| (self.ask.wanted)(before));
         let word = match (was, is) {
             (false, true) => "ADDED",
@@ -179,16 +182,16 @@ impl Watcher {
             (true, false) if change.what == What::Deleted => "DELETED",
             (true, false) => {
                 // It left the selection: the client gets it as it last knew it.
-                let mut last = Value::clone(change.before.as_ref()?);
+                let mut last = Value::clone(before.as_ref()?);
                 last["metadata"]["resourceVersion"] = json!(change.revision.to_string());
                 return Some(self.line("DELETED", &last));
             }
             (false, false) => return None,
         };
-        Some(if self.is_as_stored(&change.object) {
+        Some(if self.is_as_stored(&object) {
             line(word, &change.text())
         } else {
-            self.line(word, &change.object)
+            self.line(word, &object)
         })
     }
 
@@ -200,7 +203,7 @@ impl Watcher {
 
     fn line(&self, word: &str, object: &Value) -> Bytes {
         let text = if self.is_as_stored(object) {
-            object.to_string()
+            packed::to_text(object)
         } else {
             (self.ask.rendered)(object).to_string()
         };

@@ -10,12 +10,14 @@ use jiff::{SignedDuration, Timestamp};
 use joiner_cluster::{Action, Controller, Resource, Step, View};
 use joiner_machinery::{ApiError, Subresource, meta, patch};
 
+use crate::registry::{Registry, Served};
 use crate::server::Server;
+use crate::store::packed;
 use crate::verbs::About;
-use crate::verbs::create::{By, insert};
+use crate::verbs::create::{By, store_new};
 use crate::verbs::remove::{How, delete_one};
 use crate::verbs::special::{bind_pod, evict_pod};
-use crate::verbs::update::{Mode, change};
+use crate::verbs::update::{Mode, store_change};
 
 /// Changes within this time are looked at together.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -29,13 +31,53 @@ pub struct World {
     server: Arc<Server>,
     seed: u64,
     members: Vec<Member>,
+    kinds: Kinds,
 }
 
 struct Member {
     controller: Box<dyn Controller>,
+    /// The kinds it reads, as the store numbers them.
+    reads: Vec<usize>,
     /// Revisions of the kinds it reads at its last look.
     seen: Vec<u64>,
     wake: Option<Timestamp>,
+}
+
+/// Kinds by the names that controllers have for them.
+struct Kinds {
+    registry: Arc<Registry>,
+    known: BTreeMap<Resource, Arc<Served>>,
+}
+
+impl Kinds {
+    /// Follows the kinds that are served.
+    fn refresh(&mut self, server: &Server) {
+        let registry = server.registry();
+        if !Arc::ptr_eq(&registry, &self.registry) {
+            self.known.clear();
+            self.registry = registry;
+        }
+    }
+
+    fn served(&mut self, resource: Resource) -> Result<Arc<Served>, ApiError> {
+        if let Some(known) = self.known.get(&resource) {
+            return Ok(Arc::clone(known));
+        }
+        let found = self.registry.any_version(resource.0, resource.1);
+        let served = found.ok_or_else(|| {
+            ApiError::new(joiner_machinery::Reason::NotFound, "no such kind is served")
+        })?;
+        self.known.insert(resource, Arc::clone(&served));
+        Ok(served)
+    }
+
+    fn about(&mut self, resource: Resource, key: &(String, String)) -> Result<About, ApiError> {
+        Ok(About {
+            served: self.served(resource)?,
+            namespace: (!key.0.is_empty()).then(|| key.0.clone()),
+            name: Some(key.1.clone()),
+        })
+    }
 }
 
 impl Member {
@@ -50,13 +92,24 @@ impl World {
     /// A world of these controllers, which act in this order.
     #[must_use]
     pub fn new(server: Arc<Server>, seed: u64, controllers: Vec<Box<dyn Controller>>) -> Self {
+        let store = Arc::clone(server.store());
+        let place = |(group, plural): &Resource| {
+            let resource = ((*group).to_owned(), (*plural).to_owned());
+            store.with(|s| s.place(&resource))
+        };
         let members = controllers.into_iter().map(|controller| Member {
             seen: vec![u64::MAX; controller.reads().len().max(1)],
+            reads: controller.reads().iter().map(place).collect(),
             controller,
             wake: None,
         });
+        let kinds = Kinds {
+            registry: server.registry(),
+            known: BTreeMap::new(),
+        };
         Self {
             members: members.collect(),
+            kinds,
             server,
             seed,
         }
@@ -100,7 +153,8 @@ impl World {
                 if action.is_event() && !told {
                     continue;
                 }
-                match take_safely(&self.server, name, action.clone()) {
+                self.kinds.refresh(&self.server);
+                match take_safely(&self.server, &mut self.kinds, name, &action) {
                     Ok(()) => {
                         n_done += 1;
                         told = true;
@@ -120,14 +174,9 @@ impl World {
         let member = &mut self.members[m];
         let seed = self.seed;
         self.server.store().with(|s| {
-            let reads = member.controller.reads();
-            let of = |(group, plural): &Resource| {
-                s.revision_of(&((*group).to_owned(), (*plural).to_owned()))
-            };
-            let revisions: Vec<u64> = if reads.is_empty() {
-                vec![s.revision_without_leases()]
-            } else {
-                reads.iter().map(of).collect()
+            let revisions: Vec<u64> = match &member.reads[..] {
+                [] => vec![s.revision_without_leases()],
+                reads => reads.iter().map(|place| s.revision_at(*place)).collect(),
             };
             let due = member.wake.is_some_and(|wake| wake <= now);
             if revisions == member.seen && !due {
@@ -168,8 +217,13 @@ fn program(controller: &'static str) -> &'static str {
 }
 
 /// Takes one action through the API; a bug on the way is a refusal.
-fn take_safely(server: &Server, manager: &str, action: Action) -> Result<(), ApiError> {
-    let taken = catch_unwind(AssertUnwindSafe(|| take(server, manager, action)));
+fn take_safely(
+    server: &Server,
+    kinds: &mut Kinds,
+    manager: &str,
+    action: &Action,
+) -> Result<(), ApiError> {
+    let taken = catch_unwind(AssertUnwindSafe(|| take(server, kinds, manager, action)));
     taken.unwrap_or_else(|_| {
         let message = "this action made the server panic";
         Err(ApiError::new(
@@ -180,20 +234,12 @@ fn take_safely(server: &Server, manager: &str, action: Action) -> Result<(), Api
 }
 
 /// Takes one action through the API.
-fn take(server: &Server, manager: &str, action: Action) -> Result<(), ApiError> {
-    let served = |(group, plural): Resource| {
-        let found = server.registry().any_version(group, plural);
-        found.ok_or_else(|| {
-            ApiError::new(joiner_machinery::Reason::NotFound, "no such kind is served")
-        })
-    };
-    let about = |resource: Resource, key: &(String, String)| {
-        Ok::<About, ApiError>(About {
-            served: served(resource)?,
-            namespace: (!key.0.is_empty()).then(|| key.0.clone()),
-            name: Some(key.1.clone()),
-        })
-    };
+fn take(
+    server: &Server,
+    kinds: &mut Kinds,
+    manager: &str,
+    action: &Action,
+) -> Result<(), ApiError> {
     let mode = |subresource| Mode {
         manager,
         subresource,
@@ -201,8 +247,9 @@ fn take(server: &Server, manager: &str, action: Action) -> Result<(), ApiError> 
         applied: false,
     };
     match action {
-        Action::Create(resource, mut object) => {
-            let served = served(resource)?;
+        Action::Create(resource, object) => {
+            let served = kinds.served(*resource)?;
+            let mut object = object.clone();
             object["apiVersion"] = served.kind.api_version().into();
             object["kind"] = served.kind.kind.clone().into();
             let namespace = meta::namespace(&object).to_owned();
@@ -212,15 +259,18 @@ fn take(server: &Server, manager: &str, action: Action) -> Result<(), ApiError> 
                 dry_run: false,
                 applied: false,
             };
-            insert(server, &served, namespace.as_deref(), object, by)?;
+            store_new(server, &served, namespace.as_deref(), object, by)?;
         }
         Action::Update(resource, object) => {
             let key = (
-                meta::namespace(&object).to_owned(),
-                meta::name(&object).to_owned(),
+                meta::namespace(object).to_owned(),
+                meta::name(object).to_owned(),
             );
-            change(server, &about(resource, &key)?, mode(None), |_, _| {
-                Ok(object.clone())
+            let about = kinds.about(*resource, &key)?;
+            store_change(server, &about, mode(None), |_, _| {
+                let mut object = object.clone();
+                packed::unpack(&mut object);
+                Ok(object)
             })?;
         }
         Action::Patch {
@@ -234,12 +284,10 @@ fn take(server: &Server, manager: &str, action: Action) -> Result<(), ApiError> 
                 "finalize" => Some(Subresource::Finalize),
                 _ => None,
             });
-            change(
-                server,
-                &about(resource, &key)?,
-                mode(subresource),
-                |o, _| patch::merge(o, &edit),
-            )?;
+            let about = kinds.about(*resource, key)?;
+            store_change(server, &about, mode(subresource), |o, _| {
+                patch::merge(o, edit)
+            })?;
         }
         Action::Delete {
             resource,
@@ -249,18 +297,18 @@ fn take(server: &Server, manager: &str, action: Action) -> Result<(), ApiError> 
             propagation,
         } => {
             let how = How {
-                grace_secs,
+                grace_secs: *grace_secs,
                 propagation: propagation.map(str::to_owned),
-                uid: Some(uid).filter(|uid| !uid.is_empty()),
+                uid: Some(uid.clone()).filter(|uid| !uid.is_empty()),
                 ..How::default()
             };
-            delete_one(server, &about(resource, &key)?, &how)?;
+            delete_one(server, &kinds.about(*resource, key)?, &how)?;
         }
         Action::Bind { pod, uid, node } => {
-            bind_pod(server, &about(("", "pods"), &pod)?, &node, &uid, manager)?;
+            bind_pod(server, &kinds.about(("", "pods"), pod)?, node, uid, manager)?;
         }
         Action::Evict(pod) => {
-            evict_pod(server, &about(("", "pods"), &pod)?, &How::default())?;
+            evict_pod(server, &kinds.about(("", "pods"), pod)?, &How::default())?;
         }
     }
     Ok(())

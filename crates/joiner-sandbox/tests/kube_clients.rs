@@ -252,6 +252,46 @@ async fn a_lease_is_taken_over() {
     second.abort();
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_handed_over_and_lost() {
+    let sandbox = sandbox();
+    let clock = sandbox.server().clock().clone();
+    let api: Api<Lease> = Api::default_namespaced(sandbox.client());
+    let holder = || async {
+        let lease = api.get("leader").await.unwrap();
+        lease.spec.unwrap().holder_identity.unwrap_or_default()
+    };
+    let first = tokio::spawn(lead(sandbox.client(), clock.clone(), "first"));
+    clock.sleep(Duration::from_secs(3)).await;
+    let known = api.get("leader").await.unwrap();
+    // The first gives it up, and the second need not wait until it runs out.
+    first.abort();
+    let past = Timestamp::UNIX_EPOCH - jiff::SignedDuration::from_secs(60);
+    let given_up = json!({"spec": {"holderIdentity": null, "renewTime": format!("{past:.6}")}});
+    let patch = kube::api::Patch::Merge(given_up);
+    api.patch("leader", &Default::default(), &patch)
+        .await
+        .unwrap();
+    let second = tokio::spawn(lead(sandbox.client(), clock.clone(), "second"));
+    clock.sleep(Duration::from_secs(1)).await;
+    assert_eq!(holder().await, "second");
+    // The first comes back with what it knew: it is told, and does not lead.
+    let params = PostParams::default();
+    let error = api.replace("leader", &params, &known).await.unwrap_err();
+    let kube::Error::Api(status) = error else {
+        panic!("{error}");
+    };
+    assert_eq!((status.code, status.reason.as_str()), (409, "Conflict"));
+    let first = tokio::spawn(lead(sandbox.client(), clock.clone(), "first"));
+    clock.sleep(Duration::from_hours(1)).await;
+    assert_eq!(holder().await, "second");
+    // When the second is lost, the first takes over.
+    second.abort();
+    clock.sleep(Duration::from_secs(20)).await;
+    assert_eq!(holder().await, "first");
+    first.abort();
+}
+
 /// GETs a path over TLS with the protocol that is asked for; returns version, status and body.
 async fn get(
     door: &serve::Door,
@@ -295,6 +335,155 @@ async fn get(
     let (version, status) = (response.version(), response.status().as_u16());
     let body = response.into_body().collect().await.unwrap().to_bytes();
     (version, status, String::from_utf8(body.to_vec()).unwrap())
+}
+
+/// Something between clients and the server that can cut all connections.
+struct Proxy {
+    address: std::net::SocketAddr,
+    cuts: tokio::sync::watch::Sender<usize>,
+}
+
+impl Proxy {
+    async fn start(to: std::net::SocketAddr) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let cuts = tokio::sync::watch::Sender::new(0);
+        let all = cuts.clone();
+        tokio::spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                let mut cuts = all.subscribe();
+                tokio::spawn(async move {
+                    let mut server = tokio::net::TcpStream::connect(to).await.unwrap();
+                    tokio::select! {
+                        _ = tokio::io::copy_bidirectional(&mut client, &mut server) => {}
+                        _ = cuts.changed() => {}
+                    }
+                });
+            }
+        });
+        Self { address, cuts }
+    }
+
+    fn cut(&self) {
+        self.cuts.send_modify(|n| *n += 1);
+    }
+}
+
+/// A cluster behind HTTPS, and a client that comes in through a proxy.
+async fn behind_a_proxy() -> (Sandbox, serve::Door, Proxy, Client) {
+    let sandbox = Sandbox::start(Clock::system(1), &Settings::default()).unwrap();
+    let certificates = Certificates::make().unwrap();
+    let any = "127.0.0.1:0".parse().unwrap();
+    let server = Arc::clone(sandbox.server());
+    let door = serve::listen(server, any, &certificates, "secret".to_owned());
+    let door = door.await.unwrap();
+    let proxy = Proxy::start(door.address).await;
+    let text = kubeconfig::render(proxy.address, &certificates.ca_pem, "secret");
+    let config = kube::config::Kubeconfig::from_yaml(&text).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(config, &Default::default()).await;
+    let client = Client::try_from(config.unwrap()).unwrap();
+    (sandbox, door, proxy, client)
+}
+
+/// Waits for something to become true, though not forever.
+async fn until<F: Future<Output = bool>>(what: &str, is_true: impl Fn() -> F) {
+    let wait = async {
+        while !is_true().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(60), wait).await;
+    assert!(waited.is_ok(), "waited for {what}");
+}
+
+#[tokio::test]
+async fn caches_survive_connections_that_are_cut() {
+    let (sandbox, _door, proxy, client) = behind_a_proxy().await;
+    let api: Api<ConfigMap> = Api::default_namespaced(sandbox.client());
+    make(&api, "one").await;
+    let (listed, n_lists) = follow(client.clone(), watcher::Config::default());
+    let streaming = watcher::Config::default().streaming_lists();
+    let (streamed, _) = follow(client, streaming);
+    listed.wait_until_ready().await.unwrap();
+    streamed.wait_until_ready().await.unwrap();
+    for n in 0..3 {
+        // In the middle of a stream, and with news while nobody is connected.
+        proxy.cut();
+        make(&api, &format!("later-{n}")).await;
+        for cache in [&listed, &streamed] {
+            until("the news", || async { names(cache).len() == n + 2 }).await;
+        }
+    }
+    assert_eq!(n_lists.load(Ordering::Relaxed), 1, "no change was missed");
+    // What happened while nobody was connected is forgotten before they come back.
+    proxy.cut();
+    api.delete("one", &Default::default()).await.unwrap();
+    make(&api, "last").await;
+    sandbox.server().store().with(Inner::compact);
+    for cache in [&listed, &streamed] {
+        let is_there = || async { names(cache).contains("last") && !names(cache).contains("one") };
+        until("a new start", is_there).await;
+    }
+}
+
+#[tokio::test]
+async fn controllers_survive_connections_that_are_cut() {
+    let (sandbox, _door, proxy, client) = behind_a_proxy().await;
+    let inside: Api<ConfigMap> = Api::default_namespaced(sandbox.client());
+    let api: Api<ConfigMap> = Api::default_namespaced(client);
+    let config = watcher::Config::default().labels("kept=yes");
+    let reconcile = |map: Arc<ConfigMap>, api: Arc<Api<ConfigMap>>| async move {
+        let patch = json!({"data": {"seen": map.name_any()}});
+        let patch = kube::api::Patch::Merge(patch);
+        api.patch(&map.name_any(), &Default::default(), &patch)
+            .await?;
+        Ok::<_, kube::Error>(Action::await_change())
+    };
+    let run = Controller::new(api.clone(), config)
+        .run(
+            reconcile,
+            |_, _, _| Action::requeue(Duration::from_millis(100)),
+            Arc::new(api),
+        )
+        .for_each(|_| async {});
+    let task = tokio::spawn(run);
+    for n in 0..4 {
+        let name = format!("map-{n}");
+        make(&inside, &name).await;
+        let is_seen = || async {
+            let data = inside.get(&name).await.unwrap().data;
+            data.is_some_and(|data| data["seen"] == name)
+        };
+        until("the controller", is_seen).await;
+        proxy.cut();
+        if n == 2 {
+            sandbox.server().store().with(Inner::compact);
+        }
+    }
+    task.abort();
+}
+
+#[tokio::test]
+async fn watches_end_in_time_and_with_the_door() {
+    let (_sandbox, door, _proxy, client) = behind_a_proxy().await;
+    let api: Api<ConfigMap> = Api::default_namespaced(client);
+    let start = std::time::Instant::now();
+    let short = WatchParams::default().timeout(1);
+    let mut events = api.watch(&short, "0").await.unwrap().boxed();
+    while events.try_next().await.unwrap().is_some() {}
+    let took = start.elapsed();
+    assert!((1.0..5.0).contains(&took.as_secs_f64()), "{took:?}");
+
+    let long = WatchParams::default().timeout(290);
+    let mut events = api.watch(&long, "0").await.unwrap().boxed();
+    let address = door.address;
+    drop(door);
+    // Whether as an end or as an error is up to the client.
+    let wait = async { while let Some(Ok(_)) = events.next().await {} };
+    let ended = tokio::time::timeout(Duration::from_secs(5), wait).await;
+    assert!(ended.is_ok(), "the watch goes on without a server");
+    let refused = tokio::net::TcpStream::connect(address).await;
+    assert!(refused.is_err(), "the port is free again");
 }
 
 #[tokio::test]

@@ -228,6 +228,145 @@ async fn bytes_that_are_no_text_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn bodies_that_nest_too_deeply_are_refused() {
+    let sandbox = sandbox();
+    let server = sandbox.server();
+    send(server, "POST", PODS, pod("p").to_string());
+    let pools = "/apis/karpenter.sh/v1/nodepools";
+    let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    for n in [128, 1_000, 10_000, 100_000] {
+        for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+            let deep = format!("{}1{}", open.repeat(n), close.repeat(n));
+            let body = format!("{{\"metadata\":{{\"name\":\"q\"}},\"spec\":{deep}}}");
+            for (method, path, media) in [
+                ("POST", PODS.to_owned(), "application/json"),
+                ("POST", PODS.to_owned(), "application/yaml"),
+                ("POST", pools.to_owned(), "application/json"),
+                ("POST", crds.to_owned(), "application/json"),
+                ("PUT", format!("{PODS}/p"), "application/json"),
+                ("DELETE", format!("{PODS}/p"), "application/json"),
+                ("POST", format!("{PODS}/p/eviction"), "application/json"),
+                ("PATCH", format!("{PODS}/p"), "application/merge-patch+json"),
+                (
+                    "PATCH",
+                    format!("{PODS}/p"),
+                    "application/strategic-merge-patch+json",
+                ),
+                ("PATCH", format!("{PODS}/p"), "application/json-patch+json"),
+                (
+                    "PATCH",
+                    format!("{PODS}/p?fieldManager=me"),
+                    "application/apply-patch+yaml",
+                ),
+            ] {
+                let what = format!("{method} {path} {media} {n}");
+                let reply = server.handle(&request(method, &path, media, body.clone()));
+                assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{what}");
+                check(&reply, &what);
+            }
+        }
+    }
+    assert!(is_alive(server));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_refusal_is_a_status() {
+    let sandbox = sandbox();
+    let server = sandbox.server();
+    send(server, "POST", PODS, pod("p").to_string());
+    let pools = "/apis/karpenter.sh/v1/nodepools";
+    let long = "x".repeat(300);
+    let named = |metadata: Value| json!({"metadata": metadata}).to_string();
+    let maps = "/api/v1/namespaces/default/configmaps";
+    for (method, path, media, body, code) in [
+        ("POST", maps, "text/csv", "a,b".to_owned(), 415),
+        ("POST", pools, "text/csv", "a,b".to_owned(), 415),
+        ("PATCH", "/api/v1/nodes/n", "text/csv", "{}".to_owned(), 415),
+        (
+            "PATCH",
+            "/apis/karpenter.sh/v1/nodepools/x",
+            "application/strategic-merge-patch+json",
+            "{}".to_owned(),
+            415,
+        ),
+        (
+            "POST",
+            pools,
+            "application/vnd.kubernetes.protobuf",
+            "k8s\0".to_owned(),
+            400,
+        ),
+        ("POST", maps, "", named(json!({"name": long})), 422),
+        ("POST", maps, "", named(json!({"name": "a/b"})), 422),
+        ("POST", maps, "", named(json!({"generateName": "-"})), 422),
+        (
+            "POST",
+            maps,
+            "",
+            named(json!({"name": "a", "labels": {"a b": "c"}})),
+            422,
+        ),
+        (
+            "POST",
+            maps,
+            "",
+            named(json!({"name": "a", "resourceVersion": "x"})),
+            500,
+        ),
+        (
+            "POST",
+            maps,
+            "",
+            "{\"metadata\":{\"name\":\"a\"},\"data\":1e999}".to_owned(),
+            400,
+        ),
+        ("GET", "/api/v1/pods?limit=x", "", String::new(), 400),
+        (
+            "GET",
+            "/api/v1/pods?resourceVersion=-1",
+            "",
+            String::new(),
+            400,
+        ),
+        (
+            "GET",
+            "/api/v1/pods?resourceVersion=99999999",
+            "",
+            String::new(),
+            504,
+        ),
+        (
+            "GET",
+            "/api/v1/pods?labelSelector=!!a",
+            "",
+            String::new(),
+            400,
+        ),
+        ("GET", "/api/v1/nodes/..", "", String::new(), 400),
+        ("TRACE", PODS, "", String::new(), 405),
+    ] {
+        let what: String = format!("{method} {path} {body}").chars().take(90).collect();
+        let reply = server.handle(&request(method, path, media, body));
+        assert_eq!(reply.status.as_u16(), code, "{what}");
+        assert_eq!(check(&reply, &what)["kind"], "Status", "{what}");
+    }
+    let mut picky = request("GET", PODS, "", "");
+    for accept in [
+        "text/html",
+        "application/xml",
+        "application/*",
+        "image/png;q=x",
+    ] {
+        let value = HeaderValue::from_static(accept);
+        picky.headers.insert("accept", value);
+        let reply = server.handle(&picky);
+        assert_eq!(reply.status, StatusCode::NOT_ACCEPTABLE, "{accept}");
+        check(&reply, accept);
+    }
+    assert!(is_alive(server));
+}
+
+#[tokio::test(start_paused = true)]
 async fn large_maps_are_taken_up_to_the_limit() {
     let sandbox = sandbox();
     let server = sandbox.server();

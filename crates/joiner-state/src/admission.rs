@@ -23,6 +23,9 @@ impl Objects {
                 fields.entry(key).or_insert_with(|| value.as_str().into());
             }
         }
+        if self.trusting {
+            return Ok(object);
+        }
         let title = Document::Value(&object).title();
         match joiner_api::admit(&mut object) {
             Ok(admitted) => {

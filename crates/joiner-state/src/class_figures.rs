@@ -8,7 +8,7 @@ use joiner_api::types::{
 use joiner_model::{Name, ResourceName, Resources};
 
 use crate::documents::Document;
-use crate::error::ReadError;
+use crate::error::{Place, ReadError};
 use crate::pools::NodeClass;
 use crate::quantity::Quantity;
 
@@ -87,9 +87,19 @@ impl NodeClass {
         if &*self.reference.kind != "EC2NodeClass" {
             return Ok(None);
         }
-        let title = format!("{} {}", self.reference.kind, self.reference.name);
-        let wrong = |e: ReadError| e.of(title.as_str()).at(self.place.clone());
-        let class: Ec2NodeClass = Document::Value(&self.object).parse(&self.place)?;
+        ClassFigures::of(&self.reference.name, &self.object, &self.place).map(Some)
+    }
+}
+
+impl ClassFigures {
+    /// The figures of an EC2NodeClass object.
+    ///
+    /// # Errors
+    /// A field of the wrong type, or a quantity or percentage that cannot be read.
+    pub fn of(name: &str, object: &serde_json::Value, place: &Place) -> Result<Self, ReadError> {
+        let title = format!("EC2NodeClass {name}");
+        let wrong = |e: ReadError| e.of(title.as_str()).at(place.clone());
+        let class: Ec2NodeClass = Document::Value(object).parse(place)?;
         let mut figures = figures(&class.spec).map_err(wrong)?;
         let subnets = class.status.and_then(|status| status.subnets);
         figures.zones = subnets
@@ -100,7 +110,7 @@ impl NodeClass {
                     .map(|s| Name::from(s.zone.as_str()))
                     .collect()
             });
-        Ok(Some(figures))
+        Ok(figures)
     }
 }
 

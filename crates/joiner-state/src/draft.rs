@@ -58,7 +58,7 @@ pub(crate) struct NamespaceRule {
 }
 
 /// All distinct drafts.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Drafts {
     known: HashMap<std::sync::Arc<Draft>, DraftIx>,
     all: Vec<std::sync::Arc<Draft>>,
@@ -75,6 +75,33 @@ impl Drafts {
         self.all.push(draft.clone());
         self.known.insert(draft, ix);
         ix
+    }
+
+    /// A draft that is kept elsewhere too; it is not looked for among those that are here.
+    pub(crate) fn push(&mut self, draft: std::sync::Arc<Draft>) -> DraftIx {
+        let ix = DraftIx(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
+        self.all.push(draft);
+        ix
+    }
+
+    /// A draft, to be kept elsewhere too.
+    pub(crate) fn shared(&self, ix: DraftIx) -> std::sync::Arc<Draft> {
+        self.all[ix.0 as usize].clone()
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Throws away what is kept nowhere else. Indexes change.
+    pub(crate) fn drop_unused(&mut self) {
+        self.known.clear();
+        self.all
+            .retain(|draft| std::sync::Arc::strong_count(draft) > 1);
+        for (ix, draft) in (0u32..).zip(&self.all) {
+            self.known.insert(draft.clone(), DraftIx(ix));
+        }
     }
 
     pub(crate) fn get(&self, ix: DraftIx) -> &Draft {

@@ -7,7 +7,7 @@ use joiner_model::Name;
 use crate::wording;
 
 /// A place in the input.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// Name of the source, usually a file.
     pub source: Name,

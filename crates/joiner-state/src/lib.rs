@@ -21,11 +21,13 @@
 
 mod admission;
 mod catalog_file;
+mod class_catalog;
 mod class_figures;
 mod documents;
 mod draft;
 mod error;
 mod json;
+pub mod live;
 mod names;
 mod nodes;
 mod objects;
@@ -46,6 +48,7 @@ mod workloads;
 mod yaml;
 
 pub use catalog_file::parse_instance_types;
+pub use class_catalog::{ClassTypesError, ec2_types};
 pub use class_figures::{ClassFigures, DeviceFigures, EvictionThreshold, InterfaceFigures};
 pub use documents::Source;
 pub use error::{Place, ReadError};

@@ -16,7 +16,7 @@ use crate::{pod, requests, selection};
 const DISRUPTED: &str = "karpenter.sh/disrupted";
 
 /// A node of the input.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct NodeRecord {
     name: Name,
     labels: Labels,
@@ -28,7 +28,7 @@ pub(crate) struct NodeRecord {
 }
 
 /// A node claim of the input.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ClaimRecord {
     name: Name,
     labels: Labels,
@@ -40,6 +40,26 @@ pub(crate) struct ClaimRecord {
     node_name: Option<Name>,
     launched: bool,
     deleting: bool,
+}
+
+impl NodeRecord {
+    pub(crate) fn capacity(&self) -> &Resources {
+        &self.capacity
+    }
+
+    pub(crate) fn allocatable(&self) -> &Resources {
+        &self.allocatable
+    }
+}
+
+impl ClaimRecord {
+    pub(crate) fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    pub(crate) fn taints(&self) -> &[Taint] {
+        &self.taints
+    }
 }
 
 impl Objects {

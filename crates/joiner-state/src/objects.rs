@@ -70,7 +70,7 @@ pub(crate) struct Owner {
 }
 
 /// One pod of the input.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PodRecord {
     pub(crate) name: Name,
     pub(crate) draft: DraftIx,
@@ -82,7 +82,7 @@ pub(crate) struct PodRecord {
 }
 
 /// A runtime class: what it adds to its pods.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RuntimeRecord {
     pub(crate) overhead: Resources,
     pub(crate) node_selector: Terms,
@@ -90,7 +90,7 @@ pub(crate) struct RuntimeRecord {
 }
 
 /// Everything that was read.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Objects {
     pub(crate) names: Names,
     pub(crate) drafts: Drafts,
@@ -117,6 +117,18 @@ pub struct Objects {
     noted: HashSet<String>,
     /// How many of the sources have nothing in them.
     n_empty: usize,
+    /// Objects come from a server that has admitted them already.
+    pub(crate) trusting: bool,
+}
+
+impl PodRecord {
+    /// Claims behind its volumes, as `namespace/name`.
+    pub(crate) fn claim_names(&self, namespace: &str, pod: &str) -> impl Iterator<Item = Name> {
+        self.volumes.iter().map(move |volume| match volume {
+            VolumeUse::Claim(claim) => format!("{namespace}/{claim}").into(),
+            VolumeUse::Ephemeral { volume, .. } => format!("{namespace}/{pod}-{volume}").into(),
+        })
+    }
 }
 
 impl Objects {
@@ -130,6 +142,29 @@ impl Objects {
             objects.add(&source)?;
         }
         Ok(objects)
+    }
+
+    /// Nothing yet, from a server that has admitted everything that will come.
+    pub(crate) fn trusting() -> Self {
+        Self {
+            trusting: true,
+            ..Self::default()
+        }
+    }
+
+    /// The next object may have a name that was there before.
+    pub(crate) fn forget_seen(&mut self) {
+        self.seen.clear();
+    }
+
+    /// A label selector of an object; `None` for one that selects nothing.
+    pub(crate) fn selector(
+        &mut self,
+        value: &serde_json::Value,
+    ) -> Result<Option<joiner_model::Selector>, String> {
+        let given = crate::wire::LabelSelector::deserialize(value).map_err(|e| e.to_string())?;
+        let selector = crate::topology::selector(&given, &mut self.names);
+        selector.map(Result::ok).map_err(|error| error.to_string())
     }
 
     /// Reads the objects of one more source.

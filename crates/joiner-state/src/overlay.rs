@@ -33,7 +33,7 @@ enum PriceChange {
 }
 
 /// An overlay of the input.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OverlayRecord {
     name: Name,
     weight: i32,
@@ -84,29 +84,15 @@ impl Objects {
 
     /// Gives each pool its own copies of the instance types that overlays change.
     pub(crate) fn apply_overlays(&mut self, problem: &mut Problem) {
-        let mut overlays = std::mem::take(&mut self.overlays);
-        overlays.sort_by(|a, b| (b.weight, &b.name).cmp(&(a.weight, &a.name)));
-        let mut changes: BTreeMap<(usize, TypeIx), Changes> = BTreeMap::new();
-        for overlay in &overlays {
-            let hits = hits(overlay, problem);
-            if let Some(hit) = hits.iter().find(|hit| conflicts(overlay, hit, &changes)) {
-                let pool = &problem.pools[hit.pool_ix].name;
-                let instance_type = &problem.types[hit.type_ix.0 as usize].name;
-                self.warnings.push(format!(
-                    "NodeOverlay {} is not applied: another overlay of weight {} already changes \
-                     {instance_type} in pool {pool}",
-                    overlay.name, overlay.weight
-                ));
-                continue;
-            }
-            for hit in hits {
-                changes
-                    .entry((hit.pool_ix, hit.type_ix))
-                    .or_default()
-                    .record(overlay, &hit);
-            }
+        let judged = judged(std::mem::take(&mut self.overlays), problem);
+        for conflict in &judged.conflicts {
+            self.warnings.push(format!(
+                "NodeOverlay {} is not applied: another overlay of weight {} already changes \
+                 {} in pool {}",
+                conflict.overlay, conflict.weight, conflict.instance_type, conflict.pool
+            ));
         }
-        for ((pool_ix, type_ix), changes) in changes {
+        for ((pool_ix, type_ix), changes) in judged.changes {
             let copy = changes.applied_to(&problem.types[type_ix.0 as usize]);
             let copy_ix = TypeIx(u32::try_from(problem.types.len()).unwrap_or(u32::MAX));
             problem.types.push(copy);
@@ -114,6 +100,64 @@ impl Objects {
             types.retain(|ix| *ix != type_ix);
             types.push(copy_ix);
         }
+    }
+
+    /// Takes the overlays out: what is built from the rest is what they would change.
+    pub(crate) fn without_overlays(mut self) -> (Self, Vec<OverlayRecord>) {
+        let overlays = std::mem::take(&mut self.overlays);
+        (self, overlays)
+    }
+}
+
+/// What overlays come to, all together.
+pub(crate) struct Judged {
+    changes: BTreeMap<(usize, TypeIx), Changes>,
+    pub(crate) conflicts: Vec<Conflict>,
+}
+
+/// An overlay that contradicts a heavier or equal one, and where it does first.
+pub(crate) struct Conflict {
+    pub(crate) overlay: Name,
+    weight: i32,
+    instance_type: Name,
+    pool: Name,
+}
+
+/// Goes through overlays by weight; one that conflicts anywhere changes nothing.
+pub(crate) fn judged(mut overlays: Vec<OverlayRecord>, problem: &Problem) -> Judged {
+    overlays.sort_by(|a, b| (b.weight, &b.name).cmp(&(a.weight, &a.name)));
+    let mut changes: BTreeMap<(usize, TypeIx), Changes> = BTreeMap::new();
+    let mut conflicts = Vec::new();
+    for overlay in &overlays {
+        let hits = hits(overlay, problem);
+        if let Some(hit) = hits.iter().find(|hit| conflicts_at(overlay, hit, &changes)) {
+            conflicts.push(Conflict {
+                overlay: overlay.name.clone(),
+                weight: overlay.weight,
+                instance_type: problem.types[hit.type_ix.0 as usize].name.clone(),
+                pool: problem.pools[hit.pool_ix].name.clone(),
+            });
+            continue;
+        }
+        for hit in hits {
+            changes
+                .entry((hit.pool_ix, hit.type_ix))
+                .or_default()
+                .record(overlay, &hit);
+        }
+    }
+    Judged { changes, conflicts }
+}
+
+/// Why an overlay makes no sense by itself, if so.
+pub(crate) fn fault(object: &serde_json::Value) -> Option<String> {
+    let spec: Result<NodeOverlay<'_>, _> = Document::Value(object).parse(&Place::default());
+    match spec {
+        Ok(object) => {
+            let spec = object.spec.unwrap_or_default();
+            overlay(&"".into(), &spec, &mut Names::default()).err()
+        }
+        Err(why) => Some(why.to_string()),
     }
 }
 
@@ -291,7 +335,7 @@ fn matching(overlay: &OverlayRecord, pool: &Pool, instance_type: &InstanceType) 
         .collect()
 }
 
-fn conflicts(
+fn conflicts_at(
     overlay: &OverlayRecord,
     hit: &Hit,
     changes: &BTreeMap<(usize, TypeIx), Changes>,

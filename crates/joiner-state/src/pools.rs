@@ -36,7 +36,7 @@ pub struct NodeClass {
 }
 
 /// A pool of the input; its instance types are not known yet.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PoolRecord {
     pub(crate) pool: Pool,
     pub(crate) class: NodeClassRef,

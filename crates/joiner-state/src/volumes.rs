@@ -35,7 +35,7 @@ const IN_TREE: [(&str, &str); 7] = [
 const ALTERNATIVES_MAX: usize = 256;
 
 /// Claims, volumes and classes of the input.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct VolumeObjects {
     claims: HashMap<Name, ClaimObject>,
     volumes: HashMap<Name, VolumeObject>,
@@ -44,7 +44,7 @@ pub(crate) struct VolumeObjects {
     default_class: Option<(String, Name)>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ClaimObject {
     /// `None` is the default class, an empty name is no class at all.
     class: Option<Name>,
@@ -54,7 +54,7 @@ struct ClaimObject {
     bound: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct VolumeObject {
     deleting: bool,
     driver: Option<Name>,
@@ -64,7 +64,7 @@ struct VolumeObject {
     nowhere: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ClassObject {
     driver: Option<Name>,
     immediate: bool,

@@ -13,7 +13,7 @@ use crate::topology;
 use crate::wire::workload::{Workload, WorkloadSpec};
 
 /// A claim that each pod of a StatefulSet has for itself.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OwnClaim {
     /// Name of the template; the claim is called `template-pod`.
     pub(crate) template: Name,
@@ -22,7 +22,7 @@ pub(crate) struct OwnClaim {
 }
 
 /// A workload: what its pods look like and how many there should be.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct WorkloadRecord {
     pub(crate) identity: Owner,
     pub(crate) place: Place,
@@ -51,7 +51,7 @@ impl WorkloadRecord {
 }
 
 /// A DaemonSet.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct DaemonRecord {
     pub(crate) name: Name,
     pub(crate) draft: DraftIx,
@@ -59,7 +59,7 @@ pub(crate) struct DaemonRecord {
 }
 
 /// Pods that a workload has yet to make.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Missing {
     /// Index into the workloads.
     pub(crate) workload: usize,

@@ -2,13 +2,16 @@
 
 mod catalog_cmd;
 mod crds_cmd;
+mod demo_cmd;
+mod embedded;
 mod explain;
-mod node_class;
 mod plan_cmd;
 mod plan_json;
 mod plan_table;
 mod region;
+mod run_cmd;
 mod sandbox_cmd;
+mod signals;
 mod sources;
 mod terminal;
 
@@ -34,6 +37,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// See it work: a cluster in this process, a simulated EC2, and a story in under a minute.
+    Demo(demo_cmd::DemoArgs),
+    /// Run the autoscaler on a cluster.
+    Run(Box<run_cmd::RunArgs>),
     /// Say which nodes to buy for pending pods, where each pod goes, and what it costs.
     Plan(plan_cmd::PlanArgs),
     /// List and filter instance types, with prices and what pods can really use.
@@ -81,6 +88,14 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> anyhow::Result<Outcome> {
     let mut out = std::io::BufWriter::with_capacity(OUTPUT_BUFFER, std::io::stdout().lock());
     let outcome = match &cli.command {
+        Command::Demo(args) => {
+            demo_cmd::run(args, &mut out)?;
+            Outcome::Done
+        }
+        Command::Run(args) => {
+            run_cmd::run(args, &mut out)?;
+            Outcome::Done
+        }
         Command::Plan(args) => plan_cmd::run(args, &mut out)?,
         Command::Catalog(args) => {
             catalog_cmd::run(args, &mut out)?;
@@ -97,6 +112,14 @@ fn run(cli: &Cli) -> anyhow::Result<Outcome> {
     };
     out.flush().context("cannot write the output")?;
     Ok(outcome)
+}
+
+/// What this program is, for metrics.
+fn build() -> joiner_runtime::Build {
+    joiner_runtime::Build {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..joiner_runtime::Build::default()
+    }
 }
 
 /// True when whoever read our output has had enough of it.

@@ -8,13 +8,13 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use joiner_catalog::{ClassSettings, ec2, kwok_generic};
 use joiner_model::{InstanceType, MinValuesPolicy, Plan, PreferencePolicy, Problem};
-use joiner_state::{Catalog, Input, Objects, parse_instance_types};
+use joiner_state::{Catalog, Input, Objects, ec2_types, parse_instance_types};
 
 use crate::Outcome;
 use crate::explain::Explained;
 use crate::plan_json::Timings;
 use crate::terminal::Printable;
-use crate::{node_class, plan_json, plan_table, region, sources, terminal};
+use crate::{plan_json, plan_table, region, sources, terminal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -205,7 +205,10 @@ fn class_catalogs(
     let mut catalog = Catalog::shared(standard);
     for class in objects.node_classes() {
         let types = match class.figures()? {
-            Some(figures) => node_class::ec2_types(class, &figures, &args.region, warnings)?,
+            Some(figures) => {
+                let class = (&*class.reference.name, &class.object);
+                ec2_types(class, &figures, &args.region, warnings)?
+            }
             None if class.reference.kind.as_ref() == "KWOKNodeClass" => kwok_generic(),
             None => continue,
         };

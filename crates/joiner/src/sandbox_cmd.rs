@@ -1,17 +1,26 @@
 //! `joiner sandbox`: a cluster on this machine, left running.
 
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use joiner_runtime::Clock;
 use joiner_sandbox::certificates::Certificates;
 use joiner_sandbox::{Sandbox, Settings, kubeconfig, serve};
 
+use crate::embedded::Embedded;
+use crate::signals;
+
 /// Most nodes that a sandbox starts with.
 const NODES_MAX: u32 = 5_000;
+
+/// How long another sandbox may take to answer before it counts as gone.
+const ANSWER_MAX: Duration = Duration::from_millis(500);
+/// What only the kubeconfigs of sandboxes say.
+const MARK: &str = "current-context: joiner-sandbox";
 
 /// Flags of `joiner sandbox`.
 #[derive(Args)]
@@ -22,35 +31,53 @@ const NODES_MAX: u32 = 5_000;
   kubectl create deployment web --image=nginx --replicas=3
   kubectl get pods -w
 
-It is a simulation: pods are scheduled and become ready, but nothing runs. Everything is gone when it ends.")]
+It is a simulation: pods are scheduled and become ready, but nothing runs. Everything is gone when it
+ends, the kubeconfig too.
+
+With --speed the cluster's time runs ahead of yours. `kubectl get` shows true ages all the same; where
+kubectl reckons with your clock (`kubectl describe`, `kubectl events`) it prints <invalid>.")]
 pub(crate) struct SandboxArgs {
     /// Nodes that are there from the beginning
-    #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(NODES_MAX)))]
+    #[arg(long, default_value_t = 2, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=i64::from(NODES_MAX)))]
     nodes: u32,
-    /// Where the kubeconfig is written
+    /// Where the kubeconfig is written; only that of an ended sandbox is overwritten
     #[arg(long, default_value = "./joiner-kubeconfig", value_name = "FILE")]
     kubeconfig: PathBuf,
     /// Port on the loopback address; 0 takes any free one
-    #[arg(long, default_value_t = 0, value_name = "PORT")]
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "PORT",
+        allow_negative_numbers = true
+    )]
     port: u16,
     /// How many times faster than real time the cluster's clock runs
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, default_value_t = 1, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     speed: u32,
-    /// Run joiner's own controllers too; there are none yet, so nothing changes
+    /// Run the autoscaler on it, with a simulated cloud
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
     autoscaler: bool,
     /// Seed of names and uids
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "N",
+        allow_negative_numbers = true
+    )]
     seed: u64,
 }
 
 /// Runs a sandbox until it is told to stop.
 pub(crate) fn run(args: &SandboxArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    make_way(&args.kubeconfig)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(serve_until_stopped(args, out))
+    let ended = runtime.block_on(serve_until_stopped(args, out));
+    // Whoever still watches is not waited for.
+    runtime.shutdown_background();
+    ended
 }
 
 async fn serve_until_stopped(args: &SandboxArgs, out: &mut dyn Write) -> anyhow::Result<()> {
@@ -61,26 +88,78 @@ async fn serve_until_stopped(args: &SandboxArgs, out: &mut dyn Write) -> anyhow:
         ca_pem: certificates.ca_pem.clone(),
         ..Settings::default()
     };
-    let sandbox = Sandbox::start(Clock::system(args.speed), &settings)
+    let clock = Clock::system(args.speed);
+    let sandbox = Sandbox::start(clock.clone(), &settings)
         .context("the sandbox refuses its own first objects")?;
+    let opened = open(&sandbox, &certificates, args.port, &args.kubeconfig).await?;
+    let autoscaler = args
+        .autoscaler
+        .then(|| Embedded::start(sandbox.client(), clock));
+    greet(args, opened.door.address, out)?;
+    signals::stopped().await?;
+    drop(autoscaler);
+    drop(opened);
+    writeln!(out, "The sandbox has ended.")?;
+    Ok(())
+}
+
+/// A door for kubectl; the kubeconfig goes with it.
+pub(crate) struct Opened {
+    door: serve::Door,
+    kubeconfig: PathBuf,
+    text: String,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // Somebody may have put something else there.
+        if std::fs::read_to_string(&self.kubeconfig).is_ok_and(|found| found == self.text) {
+            let _ = std::fs::remove_file(&self.kubeconfig);
+        }
+    }
+}
+
+/// Lets kubectl in, and writes the kubeconfig for it.
+pub(crate) async fn open(
+    sandbox: &Sandbox,
+    certificates: &Certificates,
+    port: u16,
+    kubeconfig: &Path,
+) -> anyhow::Result<Opened> {
     let token = token()?;
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let server = sandbox.server().clone();
-    let door = serve::listen(server, address, &certificates, token.clone()).await?;
+    let door = serve::listen(server, address, certificates, token.clone()).await?;
     let text = kubeconfig::render(door.address, &certificates.ca_pem, &token);
-    write_private(&args.kubeconfig, &text)?;
-    let file = args.kubeconfig.display();
+    write_private(kubeconfig, &text)?;
+    Ok(Opened {
+        door,
+        kubeconfig: kubeconfig.to_owned(),
+        text,
+    })
+}
+
+/// Says what there is and what to type next.
+fn greet(args: &SandboxArgs, address: SocketAddr, out: &mut dyn Write) -> anyhow::Result<()> {
+    let nodes = match args.nodes {
+        1 => "1 node".to_owned(),
+        nodes => format!("{nodes} nodes"),
+    };
     writeln!(
         out,
-        "A sandbox cluster (Kubernetes 1.36 API, {} nodes) listens on https://{}.",
-        args.nodes, door.address
+        "A sandbox cluster (Kubernetes 1.36 API, {nodes}) listens on https://{address}."
     )?;
     writeln!(
         out,
         "Pods are scheduled and become ready; nothing really runs."
     )?;
+    if args.speed > 1 {
+        writeln!(out, "Its clock runs {} times as fast as yours.", args.speed)?;
+    }
+    // The next words are typed in another terminal, perhaps in another folder.
+    let path = std::path::absolute(&args.kubeconfig).unwrap_or_else(|_| args.kubeconfig.clone());
     writeln!(out)?;
-    writeln!(out, "  export KUBECONFIG={file}")?;
+    writeln!(out, "  export KUBECONFIG={}", quoted(&path))?;
     writeln!(out, "  kubectl get nodes")?;
     writeln!(
         out,
@@ -89,20 +168,42 @@ async fn serve_until_stopped(args: &SandboxArgs, out: &mut dyn Write) -> anyhow:
     writeln!(out)?;
     writeln!(out, "Ctrl-C ends it, and everything in it.")?;
     out.flush()?;
-    stopped().await?;
-    writeln!(out, "The sandbox has ended.")?;
-    drop(door);
-    let _ = std::fs::remove_file(&args.kubeconfig);
     Ok(())
 }
 
-/// Waits for Ctrl-C or a polite kill.
-async fn stopped() -> anyhow::Result<()> {
-    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-        .context("cannot listen for signals")?;
-    tokio::select! {
-        pressed = tokio::signal::ctrl_c() => pressed.context("cannot listen for Ctrl-C")?,
-        _ = terminated.recv() => {}
+/// A path as a shell takes it.
+pub(crate) fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%=:,".contains(c);
+    match text.chars().all(is_plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+/// Sees to it that nothing of value is overwritten: neither a kubeconfig of real clusters nor that
+/// of a sandbox that still runs.
+pub(crate) fn make_way(path: &Path) -> anyhow::Result<()> {
+    // What cannot be read is met again when it is written, with words for it.
+    let Ok(text) = std::fs::read_to_string(path) else {
+        return Ok(());
+    };
+    let shown = path.display();
+    if !text.trim().is_empty() && !text.contains(MARK) {
+        bail!(
+            "{shown} is there already and no sandbox wrote it: choose another place for the \
+             kubeconfig with --kubeconfig"
+        );
+    }
+    let server = text.lines().find_map(|line| {
+        let address = line.trim().strip_prefix("server: https://")?;
+        address.parse::<SocketAddr>().ok()
+    });
+    if let Some(server) = server.filter(|one| TcpStream::connect_timeout(one, ANSWER_MAX).is_ok()) {
+        bail!(
+            "{shown} belongs to a sandbox that still runs, on https://{server}: end that one, or \
+             choose another place for the kubeconfig with --kubeconfig"
+        );
     }
     Ok(())
 }
@@ -119,7 +220,7 @@ fn token() -> anyhow::Result<String> {
 
 /// Writes a file that only its owner can read.
 fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt;
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     let mut file = std::fs::OpenOptions::new()
         .write(true)
         .create(true)
@@ -132,6 +233,10 @@ fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
                 path.display()
             )
         })?;
+    // A file that was there has the mode that somebody gave it.
+    if file.metadata().is_ok_and(|found| found.is_file()) {
+        let _ = file.set_permissions(std::fs::Permissions::from_mode(0o600));
+    }
     file.write_all(text.as_bytes())
         .with_context(|| format!("cannot write the kubeconfig {}", path.display()))
 }

@@ -54,6 +54,11 @@ const LINES: &[(&str, &str, usize)] = &[
         1,
     ),
     ("bring_up_running", "pods that run then", 0),
+    (
+        "day_s",
+        "24 hours of virtual time, 10 nodes and 50 pods with 2 kube watches, seconds",
+        1,
+    ),
 ];
 
 /// Runs the bench; returns the section of the page.

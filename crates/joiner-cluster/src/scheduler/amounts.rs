@@ -60,6 +60,11 @@ impl Amounts {
         self.combine(more, i64::saturating_add);
     }
 
+    /// Takes amounts away that were added before.
+    pub(crate) fn take_away(&mut self, less: &Self) {
+        self.combine(less, i64::saturating_sub);
+    }
+
     /// Takes the larger of each.
     pub(crate) fn raise(&mut self, other: &Self) {
         self.combine(other, i64::max);

@@ -23,6 +23,8 @@ pub(crate) struct Room {
     pub(crate) pods: i64,
     /// Ports taken.
     pub(crate) ports: Vec<HostPort>,
+    /// The lowest priority of all pods that have been there.
+    pub(crate) lowest: i64,
 }
 
 /// What labels, taints and the cordon of a node mean for pods with certain rules.
@@ -127,20 +129,36 @@ impl Cluster {
 
     /// Puts a pod on a node.
     pub(crate) fn place(&mut self, node: usize, pod: Arc<PodInfo>) {
+        self.count_in(node, &pod, 1);
+        self.pods.push((node, pod));
+    }
+
+    /// Leaves a pod out of all figures until it is put back. Only for counts that are known by
+    /// then: the pod stays on the list from which new ones are made.
+    pub(crate) fn lift(&mut self, node: usize, pod: &PodInfo) {
+        self.count_in(node, pod, -1);
+    }
+
+    /// Puts a lifted pod back.
+    pub(crate) fn put_back(&mut self, node: usize, pod: &PodInfo) {
+        self.count_in(node, pod, 1);
+    }
+
+    fn count_in(&mut self, node: usize, pod: &PodInfo, times: i64) {
         let nodes = self.rooms.len();
-        self.rooms[node].take(&pod);
+        self.rooms[node].take(pod, times);
         let namespace = labels_of(&self.namespaces, &pod.key.0);
         for (matchers, by_node) in &mut self.counts {
-            if matchers.iter().all(|one| one.matches(&pod, namespace)) {
-                by_node[node] += 1;
+            if matchers.iter().all(|one| one.matches(pod, namespace)) {
+                by_node[node] += times;
             }
         }
         let note = |terms: &mut BTreeMap<PodTerm, Vec<i64>>, term: &PodTerm, weight: i64| {
             if let Some(by_node) = terms.get_mut(term) {
-                by_node[node] += weight;
+                by_node[node] += times * weight;
             } else {
                 let mut by_node = vec![0; nodes];
-                by_node[node] = weight;
+                by_node[node] = times * weight;
                 terms.insert(term.clone(), by_node);
             }
         };
@@ -154,7 +172,6 @@ impl Cluster {
         for (weight, term) in &pod.terms.wishes {
             note(&mut self.pulls, term, *weight);
         }
-        self.pods.push((node, pod));
     }
 
     /// How many of the pods that all matchers mean are on each node.
@@ -243,15 +260,27 @@ impl Room {
             weight: (0, 0),
             pods: 0,
             ports: Vec::new(),
+            lowest: i64::MAX,
         }
     }
 
-    fn take(&mut self, pod: &PodInfo) {
-        self.used.add(&pod.requests);
-        self.weight.0 += pod.weight.0;
-        self.weight.1 += pod.weight.1;
-        self.pods += 1;
-        self.ports.extend(pod.ports.iter().cloned());
+    /// Takes a pod in, or out when `times` is -1.
+    fn take(&mut self, pod: &PodInfo, times: i64) {
+        self.weight.0 += times * pod.weight.0;
+        self.weight.1 += times * pod.weight.1;
+        self.pods += times;
+        self.lowest = self.lowest.min(pod.priority);
+        if times > 0 {
+            self.used.add(&pod.requests);
+            self.ports.extend(pod.ports.iter().cloned());
+            return;
+        }
+        self.used.take_away(&pod.requests);
+        for port in &pod.ports {
+            if let Some(at) = self.ports.iter().position(|taken| taken == port) {
+                self.ports.swap_remove(at);
+            }
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Which node does each waiting pod get?
 //!
-//! The filters and scores are those of upstream's default profile; nobody is displaced. A pod takes
-//! this way: [`pod`] and [`node`] hold what matters of objects, [`cluster`] who is where, [`claims`]
-//! what volumes demand, [`trial`] filters, [`score`] chooses, [`reasons`] says why not.
+//! The filters and scores are those of upstream's default profile. A pod takes this way: [`pod`] and
+//! [`node`] hold what matters of objects, [`cluster`] who is where, [`claims`] what volumes demand,
+//! [`trial`] filters, [`score`] chooses; else [`preemption`] looks for somebody who makes room, and
+//! [`reasons`] says why not.
 
 pub(crate) mod amounts;
 mod claims;
@@ -10,12 +11,13 @@ mod cluster;
 pub(crate) mod labels;
 pub(crate) mod node;
 mod pod;
+mod preemption;
 mod queue;
 mod reasons;
 mod score;
 mod trial;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -26,13 +28,14 @@ use self::claims::{Attached, VolumeRules};
 use self::cluster::Cluster;
 use self::labels::Labels;
 use self::node::NodeInfo;
-use self::pod::{PodInfo, Spread};
+use self::pod::{PREEMPTED, PodInfo, Spread};
+use self::preemption::{Nobody, Victims};
 use self::queue::Attempts;
-use self::reasons::{NO_NODES, Tally, refused_everywhere};
+use self::reasons::{NO_NODES, Reason, Tally, refused_everywhere};
 use self::trial::Trial;
 use crate::cache::Cache;
 use crate::events::Recorder;
-use crate::fields::{after, set_condition};
+use crate::fields::{after, delete, set_condition};
 use crate::view::{Action, Controller, Resource, Step, View};
 use crate::volumes;
 
@@ -80,11 +83,11 @@ impl Controller for Scheduler {
         }
         let world = self.pods.generation() + self.nodes.generation() + self.namespaces.generation();
         self.attempts.keep(&waiting);
-        let due: Vec<_> = waiting
-            .into_iter()
-            .filter(|(_, pod)| pod.gates.is_empty() && self.attempts.is_due(pod, world))
-            .collect();
-        if due.is_empty() {
+        let is_due = |pod: &Arc<PodInfo>| pod.gates.is_empty() && self.attempts.is_due(pod, world);
+        let has_promise = |pod: &PodInfo| pod.gates.is_empty() && pod.nominated.is_some();
+        let due = |(_, pod): &(_, &Arc<PodInfo>)| is_due(pod) || has_promise(pod);
+        let turns: Vec<_> = waiting.into_iter().filter(due).collect();
+        if !turns.iter().any(|(_, pod)| is_due(pod)) {
             return round.step;
         }
         let labels = self
@@ -96,12 +99,19 @@ impl Controller for Scheduler {
             self.pods.iter(),
             labels.collect(),
         );
-        for (object, pod) in due {
+        for (object, pod) in turns {
+            if !self.attempts.is_due(pod, world) {
+                round.reserve(&mut cluster, pod);
+                continue;
+            }
             match round.place(&mut cluster, object, pod) {
                 Ok(()) => self.attempts.forget(&pod.uid),
-                Err(message) => {
-                    let loud = self.attempts.fail(pod, world, &message, view.now);
-                    round.refuse(object, pod, &message, loud);
+                Err(refusal) => {
+                    let loud = self.attempts.fail(pod, world, &refusal.message, view.now);
+                    round.refuse(object, pod, &refusal, loud);
+                    if refusal.nominated.is_none() {
+                        round.reserve(&mut cluster, pod);
+                    }
                 }
             }
         }
@@ -131,6 +141,25 @@ impl Scheduler {
 /// Namespace, kind and name of a controller of pods.
 type OwnerKey = (String, Box<str>, Box<str>);
 
+/// A pod that stays where it is.
+#[derive(Clone, Default)]
+struct Refusal {
+    message: String,
+    /// It waits for others to leave its node, and has been told so.
+    patient: bool,
+    /// A node that others leave for its sake, from now on.
+    nominated: Option<String>,
+}
+
+impl From<String> for Refusal {
+    fn from(message: String) -> Self {
+        Self {
+            message,
+            ..Self::default()
+        }
+    }
+}
+
 /// The work of one step.
 struct Round<'v> {
     view: View<'v>,
@@ -139,6 +168,8 @@ struct Round<'v> {
     defaults: BTreeMap<OwnerKey, Arc<Vec<Spread>>>,
     /// The last pod that failed with its message: the next one like it fails alike.
     failed: Option<(Arc<PodInfo>, String)>,
+    /// Pods that have been told to leave, by uid.
+    sent_away: BTreeSet<String>,
     step: Step,
 }
 
@@ -150,7 +181,16 @@ impl<'v> Round<'v> {
             attached: Attached::default(),
             defaults: BTreeMap::new(),
             failed: None,
+            sent_away: BTreeSet::new(),
             step: Step::default(),
+        }
+    }
+
+    /// Keeps the place that was promised to a pod from all that come after it.
+    fn reserve(&mut self, cluster: &mut Cluster, pod: &Arc<PodInfo>) {
+        let promised = pod.nominated.as_deref();
+        if let Some(node) = promised.and_then(|name| cluster.index(name)) {
+            cluster.place(node, Arc::clone(pod));
         }
     }
 
@@ -160,21 +200,21 @@ impl<'v> Round<'v> {
         cluster: &mut Cluster,
         object: &Value,
         pod: &Arc<PodInfo>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         if let Some((failed, message)) = &self.failed
             && failed.is_like(pod)
         {
-            return Err(message.clone());
+            return Err(message.clone().into());
         }
         let (nodes, never) = (cluster.rooms.len(), pod.never_preempts);
         if nodes == 0 {
-            return Err(NO_NODES.to_owned());
+            return Err(NO_NODES.to_owned().into());
         }
         let rules = VolumeRules::read(&self.view, pod, &mut self.attached, cluster)
             .map_err(|why| refused_everywhere(nodes, &why, never))?;
         let open = rules.is_open();
         let (told, to_tell) = (rules.told.clone(), rules.to_tell.clone());
-        let trial = Trial::new(cluster, pod, rules);
+        let mut trial = Trial::new(cluster, pod, rules);
         let wanted = [pod.nominated.as_deref(), told.as_deref()];
         let wanted = wanted
             .into_iter()
@@ -187,11 +227,7 @@ impl<'v> Round<'v> {
             Some(node) => node,
             None => match self.choose(cluster, pod, &trial) {
                 Ok(node) => node,
-                Err(tally) => {
-                    let message = tally.message(never);
-                    self.failed = Some((Arc::clone(pod), message.clone()));
-                    return Err(message);
-                }
+                Err(tally) => return Err(self.displace(cluster, &mut trial, pod, &tally)),
             },
         };
         drop(trial);
@@ -236,9 +272,9 @@ impl<'v> Round<'v> {
         score::best(cluster, pod, trial, &feasible, &defaults, seed).ok_or_else(|| {
             let mut tally = Tally::default();
             for node in &candidates {
-                tally.add(trial.against(cluster, *node));
+                tally.add(*node, trial.against(cluster, *node));
             }
-            tally.add_unnamed(all - candidates.len());
+            tally.add_unseen(all - candidates.len(), Reason::NotNamed);
             tally
         })
     }
@@ -280,6 +316,71 @@ impl<'v> Round<'v> {
         });
         let event = self.recorder.normal(object, "Scheduled", &message);
         self.step.actions.push(event);
+        if pod.nominated.is_some() {
+            let patch = json!({"status": {"nominatedNodeName": null}});
+            self.patch_status(pod, patch);
+        }
+    }
+
+    /// Has less important pods leave a node for this one, if that helps.
+    fn displace(
+        &mut self,
+        cluster: &mut Cluster,
+        trial: &mut Trial<'_>,
+        pod: &Arc<PodInfo>,
+        tally: &Tally,
+    ) -> Refusal {
+        let message = tally.message();
+        match preemption::find(&self.view, cluster, trial, pod, tally) {
+            Ok(victims) => {
+                let node = cluster.rooms[victims.node].info.name.clone();
+                self.send_away(&victims, pod, &node);
+                cluster.place(victims.node, Arc::clone(pod));
+                Refusal {
+                    message,
+                    patient: false,
+                    nominated: Some(node),
+                }
+            }
+            Err(Nobody::Leaving) => Refusal {
+                message,
+                patient: true,
+                nominated: None,
+            },
+            Err(Nobody::Because(why)) => {
+                let message = format!("{message} {why}");
+                self.failed = Some((Arc::clone(pod), message.clone()));
+                message.into()
+            }
+        }
+    }
+
+    fn send_away(&mut self, victims: &Victims, pod: &PodInfo, node: &str) {
+        for victim in victims.pods.iter().filter(|victim| !victim.deleting) {
+            if !self.sent_away.insert(victim.uid.clone()) {
+                continue;
+            }
+            let Some(object) = self.view.get(PODS, &victim.key.0, &victim.key.1) else {
+                continue;
+            };
+            self.write_condition(
+                object,
+                victim,
+                json!({
+                    "type": "DisruptionTarget",
+                    "status": "True",
+                    "lastProbeTime": null,
+                    "lastTransitionTime": meta::time(self.view.now),
+                    "reason": PREEMPTED,
+                    "message": format!("{NAME}: preempting to accommodate a higher priority pod"),
+                }),
+                None,
+            );
+            self.step.actions.push(delete(PODS, object, None));
+            let message = format!("Preempted by pod {} on node {node}", pod.uid);
+            let event = self.recorder.normal(object, "Preempted", &message);
+            self.step.actions.push(event);
+        }
     }
 
     /// Names the node to claims that wait for it; the pod is bound once they are.
@@ -298,11 +399,16 @@ impl<'v> Round<'v> {
         }
     }
 
-    fn refuse(&mut self, object: &Value, pod: &PodInfo, message: &str, loud: bool) {
+    fn refuse(&mut self, object: &Value, pod: &PodInfo, refusal: &Refusal, loud: bool) {
+        if refusal.patient {
+            return;
+        }
+        let message = refusal.message.as_str();
         let same = |(reason, old): &(String, String)| reason == "Unschedulable" && old == message;
         let known = pod.verdict.as_ref().is_some_and(same);
-        if !known {
-            self.write_verdict(object, pod, "Unschedulable", message);
+        if !known || refusal.nominated.is_some() {
+            let promised = refusal.nominated.as_deref();
+            self.write_verdict(object, pod, ("Unschedulable", message), promised);
         }
         if !known || loud {
             let event = self.recorder.warning(object, "FailedScheduling", message);
@@ -317,34 +423,56 @@ impl<'v> Round<'v> {
             .as_ref()
             .is_none_or(|(reason, _)| reason != "SchedulingGated")
         {
-            self.write_verdict(object, pod, "SchedulingGated", GATED);
+            self.write_verdict(object, pod, ("SchedulingGated", GATED), None);
         }
     }
 
-    fn write_verdict(&mut self, object: &Value, pod: &PodInfo, reason: &str, message: &str) {
-        let mut conditions = object["status"]["conditions"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        set_condition(
-            &mut conditions,
-            json!({
-                "type": "PodScheduled",
-                "status": "False",
-                "lastProbeTime": null,
-                "lastTransitionTime": meta::time(self.view.now),
-                "reason": reason,
-                "message": message,
-            }),
-        );
+    fn write_verdict(
+        &mut self,
+        object: &Value,
+        pod: &PodInfo,
+        (reason, message): (&str, &str),
+        promised: Option<&str>,
+    ) {
+        let condition = json!({
+            "type": "PodScheduled",
+            "status": "False",
+            "lastProbeTime": null,
+            "lastTransitionTime": meta::time(self.view.now),
+            "reason": reason,
+            "message": message,
+        });
+        self.write_condition(object, pod, condition, promised);
+    }
+
+    fn write_condition(
+        &mut self,
+        object: &Value,
+        pod: &PodInfo,
+        mut condition: Value,
+        promised: Option<&str>,
+    ) {
+        let conditions = object["status"]["conditions"].as_array();
+        let mut conditions = conditions.cloned().unwrap_or_default();
+        if object["metadata"]["generation"].is_i64() {
+            condition["observedGeneration"] = object["metadata"]["generation"].clone();
+        }
+        set_condition(&mut conditions, condition);
+        let mut status = json!({"conditions": conditions});
+        if let Some(node) = promised {
+            status["nominatedNodeName"] = json!(node);
+        }
+        let version = meta::text(object, "resourceVersion");
+        let patch = json!({"metadata": {"resourceVersion": version}, "status": status});
+        self.patch_status(pod, patch);
+    }
+
+    fn patch_status(&mut self, pod: &PodInfo, patch: Value) {
         self.step.actions.push(Action::Patch {
             resource: PODS,
             key: pod.key.clone(),
             subresource: Some("status"),
-            patch: json!({
-                "metadata": {"resourceVersion": meta::text(object, "resourceVersion")},
-                "status": {"conditions": conditions},
-            }),
+            patch,
         });
     }
 }

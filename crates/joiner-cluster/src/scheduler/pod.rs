@@ -7,7 +7,11 @@ use serde_json::Value;
 use super::amounts::{Amounts, pod_requests, pod_weight};
 use super::labels::{Labels, NodeRule, NodeTerm, Requirement, Selector, items, texts};
 use super::node::Toleration;
+use crate::fields::condition;
 use crate::view::ObjectKey;
+
+/// Why a pod goes that makes room for another one: the reason of its `DisruptionTarget`.
+pub(crate) const PREEMPTED: &str = "PreemptionByScheduler";
 
 /// A port of the node that a pod takes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,6 +121,8 @@ pub(crate) struct PodInfo {
     pub(crate) finished: bool,
     /// On its way out.
     pub(crate) deleting: bool,
+    /// It was told to make room for a more important pod.
+    pub(crate) displaced: bool,
     /// `default-scheduler` is asked.
     pub(crate) ours: bool,
     /// What holds it back.
@@ -175,6 +181,8 @@ impl PodInfo {
             nominated: text(&status["nominatedNodeName"]),
             finished: status["phase"] == "Succeeded" || status["phase"] == "Failed",
             deleting: meta::is_deleting(pod),
+            displaced: condition(pod, "DisruptionTarget")
+                .is_some_and(|one| one["reason"] == PREEMPTED),
             ours: spec["schedulerName"]
                 .as_str()
                 .unwrap_or("default-scheduler")
@@ -226,6 +234,7 @@ impl PodInfo {
             && self.terms == other.terms
             && self.spread == other.spread
             && self.nominated == other.nominated
+            && self.priority == other.priority
             && self.never_preempts == other.never_preempts
     }
 }

@@ -19,7 +19,8 @@ const REPEAT_SECS: i64 = 300;
 pub(crate) fn waiting(pods: &Cache<PodInfo>) -> Vec<(&Arc<Value>, &Arc<PodInfo>)> {
     let mut waiting: Vec<_> = pods.pairs().filter(|(_, pod)| pod.is_waiting()).collect();
     // Pods come in order of namespace and name, which a stable sort keeps.
-    waiting.sort_by_key(|(_, pod)| (-pod.priority, pod.created));
+    // Among equals those go first for whom others have left a node.
+    waiting.sort_by_key(|(_, pod)| (-pod.priority, pod.nominated.is_none(), pod.created));
     waiting
 }
 

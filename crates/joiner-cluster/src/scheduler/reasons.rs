@@ -40,6 +40,10 @@ pub(crate) enum Reason {
     AntiAffinity,
     /// Pods that want to keep away are there.
     ExistingAntiAffinity,
+    /// Nobody is there who could make room.
+    NoVictims,
+    /// It does not help if anybody makes room.
+    NoHelp,
 }
 
 impl Reason {
@@ -62,7 +66,9 @@ impl Reason {
             | Self::NoVolume
             | Self::LostVolume
             | Self::SpreadLabel
-            | Self::Affinity => false,
+            | Self::Affinity
+            | Self::NoVictims
+            | Self::NoHelp => false,
         }
     }
 }
@@ -96,6 +102,8 @@ impl fmt::Display for Reason {
             Self::ExistingAntiAffinity => {
                 "node(s) didn't satisfy existing pods anti-affinity rules"
             }
+            Self::NoVictims => "No preemption victims found for incoming pod",
+            Self::NoHelp => "Preemption is not helpful for scheduling",
         };
         f.write_str(text)
     }
@@ -106,29 +114,32 @@ impl fmt::Display for Reason {
 pub(crate) struct Tally {
     reasons: BTreeMap<Reason, usize>,
     nodes: usize,
-    crowded: usize,
+    /// Nodes that would do if fewer pods were there.
+    pub(crate) crowded: Vec<usize>,
 }
 
 impl Tally {
     /// Counts one node with all that speaks against it.
-    pub(crate) fn add(&mut self, reasons: Vec<Reason>) {
+    pub(crate) fn add(&mut self, node: usize, reasons: Vec<Reason>) {
         self.nodes += 1;
-        self.crowded += usize::from(reasons.iter().all(Reason::is_about_room));
+        if reasons.iter().all(Reason::is_about_room) {
+            self.crowded.push(node);
+        }
         for reason in reasons {
             *self.reasons.entry(reason).or_default() += 1;
         }
     }
 
     /// Counts nodes that were not looked at.
-    pub(crate) fn add_unnamed(&mut self, nodes: usize) {
+    pub(crate) fn add_unseen(&mut self, nodes: usize, reason: Reason) {
         if nodes > 0 {
             self.nodes += nodes;
-            *self.reasons.entry(Reason::NotNamed).or_default() += nodes;
+            *self.reasons.entry(reason).or_default() += nodes;
         }
     }
 
     /// The whole message.
-    pub(crate) fn message(&self, never_preempts: bool) -> String {
+    pub(crate) fn message(&self) -> String {
         let mut texts: Vec<String> = self
             .reasons
             .iter()
@@ -136,41 +147,28 @@ impl Tally {
             .collect();
         texts.sort();
         let none = format!("0/{} nodes are available", self.nodes);
-        let after = preemption(self.nodes, self.crowded, never_preempts);
-        format!("{none}: {}. {after}", texts.join(", "))
+        format!("{none}: {}.", texts.join(", "))
     }
 }
 
 /// The message when a pod is refused before any node is looked at.
 pub(crate) fn refused_everywhere(nodes: usize, why: &str, never_preempts: bool) -> String {
-    let after = preemption(nodes, 0, never_preempts);
+    let after = match never_preempts {
+        true => NEVER.to_owned(),
+        false => {
+            let mut tally = Tally::default();
+            tally.add_unseen(nodes, Reason::NoHelp);
+            format!("preemption: {}", tally.message())
+        }
+    };
     format!("0/{nodes} nodes are available: {why}. {after}")
 }
 
 /// The message when there is no node at all.
 pub(crate) const NO_NODES: &str = "no nodes available to schedule pods";
 
-/// Nobody is displaced here, so the closing sentence says that it would not help.
-fn preemption(nodes: usize, crowded: usize, never_preempts: bool) -> String {
-    if never_preempts {
-        return "preemption: not eligible due to preemptionPolicy=Never.".to_owned();
-    }
-    let mut texts = Vec::new();
-    if crowded > 0 {
-        texts.push(format!(
-            "{crowded} No preemption victims found for incoming pod"
-        ));
-    }
-    if nodes > crowded {
-        let rest = nodes - crowded;
-        texts.push(format!("{rest} Preemption is not helpful for scheduling"));
-    }
-    texts.sort();
-    format!(
-        "preemption: 0/{nodes} nodes are available: {}.",
-        texts.join(", ")
-    )
-}
+/// The end of the message for a pod that displaces nobody.
+pub(crate) const NEVER: &str = "preemption: not eligible due to preemptionPolicy=Never.";
 
 #[cfg(test)]
 mod tests {
@@ -179,19 +177,15 @@ mod tests {
     #[test]
     fn the_message_counts_nodes_by_reason() {
         let mut tally = Tally::default();
-        tally.add(vec![Reason::Insufficient("cpu".into(), false)]);
-        tally.add(vec![Reason::Taint]);
-        tally.add(vec![Reason::Taint]);
+        tally.add(0, vec![Reason::Insufficient("cpu".into(), false)]);
+        tally.add(1, vec![Reason::Taint]);
+        tally.add(2, vec![Reason::Taint]);
+        tally.add_unseen(1, Reason::NotNamed);
+        assert_eq!(tally.crowded, [0]);
         assert_eq!(
-            tally.message(false),
-            "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint(s). \
-             preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, \
-             2 Preemption is not helpful for scheduling."
-        );
-        assert!(
-            tally
-                .message(true)
-                .ends_with("not eligible due to preemptionPolicy=Never.")
+            tally.message(),
+            "0/4 nodes are available: 1 Insufficient cpu, \
+             1 node(s) didn't satisfy plugin(s) [NodeAffinity], 2 node(s) had untolerated taint(s)."
         );
     }
 

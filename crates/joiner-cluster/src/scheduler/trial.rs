@@ -65,6 +65,17 @@ impl<'p> Trial<'p> {
         trial
     }
 
+    /// Looks again at where other pods are.
+    pub(crate) fn renew(&mut self, cluster: &mut Cluster) {
+        self.spread.clear();
+        self.with.clear();
+        self.without.clear();
+        self.kept_away.clear();
+        self.first = false;
+        self.prepare_spread(cluster);
+        self.prepare_terms(cluster);
+    }
+
     /// What labels and taints of a node mean for the pod.
     pub(crate) fn verdict(&self, cluster: &Cluster, node: usize) -> Verdict {
         match &self.verdicts {

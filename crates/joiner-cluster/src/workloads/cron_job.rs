@@ -198,8 +198,8 @@ impl<'a, 's> CronJob<'a, 's> {
             }
         };
         let now = self.view.now;
-        self.wake = schedule.next(now);
         let mut since = self.last.unwrap_or_else(|| fields::created(self.object));
+        self.wake = schedule.next(since, now);
         let deadline = spec["startingDeadlineSeconds"].as_i64();
         if let Some(deadline) = deadline {
             since = since.max(fields::after(now, -deadline));

@@ -7,6 +7,8 @@
 mod counting;
 mod indexes;
 mod making;
+mod per_index;
+mod policy;
 
 use std::collections::BTreeSet;
 
@@ -113,13 +115,30 @@ fn free_orphans(view: &View<'_>, pods: &Children, actions: &mut Vec<Action>) {
     }
 }
 
-/// How a Job ends.
-#[derive(Clone, PartialEq, Eq)]
-enum End {
+/// How a Job ends, in the words of its conditions.
+struct End {
+    is_success: bool,
+    reason: String,
+    message: String,
+}
+
+impl End {
+    fn failure(reason: &str, message: &str) -> Self {
+        Self {
+            is_success: false,
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+        }
+    }
+
     /// Enough pods have succeeded.
-    Success,
-    /// It has failed: reason and message.
-    Failure(&'static str, &'static str),
+    fn complete() -> Self {
+        Self {
+            is_success: true,
+            reason: "CompletionsReached".to_owned(),
+            message: "Reached expected number of succeeded pods".to_owned(),
+        }
+    }
 }
 
 /// One Job in one step.
@@ -133,6 +152,8 @@ struct Job<'a, 's> {
     counts: Uncounted,
     /// Indexes that have succeeded, of a Job with indexes.
     indexes: Option<Indexes>,
+    /// Indexes that are given up, of a Job that counts failures by index.
+    given_up: Option<Indexes>,
     start: Option<Timestamp>,
     conditions: Vec<Value>,
     /// Active pods once this step is done.
@@ -169,6 +190,7 @@ impl<'a, 's> Job<'a, 's> {
             recorder,
             counts: Uncounted::read(status),
             indexes: is_indexed.then(|| Indexes::read(&status["completedIndexes"])),
+            given_up: None,
             start: fields::instant(&status["startTime"]),
             conditions: conditions.cloned().unwrap_or_default(),
             active_after: active.len() as i64,
@@ -198,18 +220,20 @@ impl<'a, 's> Job<'a, 's> {
         if self.start.is_none() && !suspended {
             self.start = Some(self.view.now);
         }
+        self.given_up = self.given_up();
         self.count();
-        match self.decided().or_else(|| self.failure(suspended)) {
+        let end = self.decided().or_else(|| self.failure(suspended));
+        match end.or_else(|| self.satisfied()) {
             Some(end) => {
                 self.stop_active();
-                self.conclude(end);
+                self.conclude(&end);
             }
             None => {
                 if !meta::is_deleting(self.object) {
                     self.manage(suspended, backoff);
                 }
                 if self.is_complete() {
-                    self.conclude(End::Success);
+                    self.conclude(&End::complete());
                 } else {
                     self.note_suspension(suspended);
                 }
@@ -225,29 +249,35 @@ impl<'a, 's> Job<'a, 's> {
 
     /// The end that an earlier step decided on.
     fn decided(&self) -> Option<End> {
-        if fields::is_true(self.object, "SuccessCriteriaMet") {
-            return Some(End::Success);
-        }
-        let target = fields::condition(self.object, "FailureTarget")?;
-        let known = [BACKOFF_LIMIT_EXCEEDED, DEADLINE_EXCEEDED];
-        let found = known
-            .into_iter()
-            .find(|(reason, _)| target["reason"] == *reason);
-        let (reason, message) = found.unwrap_or(BACKOFF_LIMIT_EXCEEDED);
-        Some(End::Failure(reason, message))
+        let mut kinds = [("SuccessCriteriaMet", true), ("FailureTarget", false)].into_iter();
+        kinds.find_map(|(kind, is_success)| {
+            let condition = fields::condition(self.object, kind)?;
+            let text = |field: &str| condition[field].as_str().unwrap_or_default().to_owned();
+            Some(End {
+                is_success,
+                reason: text("reason"),
+                message: text("message"),
+            })
+        })
     }
 
     fn failure(&mut self, suspended: bool) -> Option<End> {
+        if let Some(end) = self.hopeless() {
+            return Some(end);
+        }
         let limit = fields::count(&self.object["spec"]["backoffLimit"], BACKOFF_LIMIT);
         if self.counts.failed_total() > limit || self.has_restarted_too_often(limit) {
             let (reason, message) = BACKOFF_LIMIT_EXCEEDED;
-            return Some(End::Failure(reason, message));
+            return Some(End::failure(reason, message));
+        }
+        if let Some(end) = self.given_up_enough() {
+            return Some(end);
         }
         let seconds = self.object["spec"]["activeDeadlineSeconds"].as_i64()?;
         let deadline = fields::after(self.start.filter(|_| !suspended)?, seconds);
         if deadline <= self.view.now {
             let (reason, message) = DEADLINE_EXCEEDED;
-            return Some(End::Failure(reason, message));
+            return Some(End::failure(reason, message));
         }
         self.wake_at(deadline);
         None
@@ -284,33 +314,25 @@ impl<'a, 's> Job<'a, 's> {
     }
 
     /// Writes down how it ends; the last word waits until every pod is counted and gone.
-    fn conclude(&mut self, end: End) {
-        let (first, last, reason, message) = match end {
-            End::Success => {
-                let message = "Reached expected number of succeeded pods";
-                (
-                    "SuccessCriteriaMet",
-                    "Complete",
-                    "CompletionsReached",
-                    message,
-                )
-            }
-            End::Failure(reason, message) => ("FailureTarget", "Failed", reason, message),
+    fn conclude(&mut self, end: &End) {
+        let (first, last) = match end.is_success {
+            true => ("SuccessCriteriaMet", "Complete"),
+            false => ("FailureTarget", "Failed"),
         };
-        self.add_condition(first, reason, message);
+        self.add_condition(first, &end.reason, &end.message);
         let counted =
             self.counts.is_settled() && !self.pods.iter().any(|pod| is_tracked(&pod.object));
         if !counted || self.terminating_after > 0 || self.active_after > 0 {
             return;
         }
-        self.add_condition(last, reason, message);
-        let event = match end {
-            End::Success => {
-                self.completion = json!(meta::time(self.view.now));
-                self.recorder
-                    .normal(self.object, "Completed", "Job completed")
-            }
-            End::Failure(..) => self.recorder.warning(self.object, reason, message),
+        self.add_condition(last, &end.reason, &end.message);
+        let event = if end.is_success {
+            self.completion = json!(meta::time(self.view.now));
+            self.recorder
+                .normal(self.object, "Completed", "Job completed")
+        } else {
+            self.recorder
+                .warning(self.object, &end.reason, &end.message)
         };
         self.actions.push(event);
     }
@@ -366,7 +388,8 @@ impl<'a, 's> Job<'a, 's> {
         let status = match &self.indexes {
             Some(indexes) => status
                 .count("succeeded", indexes.len())
-                .value("completedIndexes", indexes.text()),
+                .value("completedIndexes", indexes.text())
+                .value("failedIndexes", self.failed_indexes()),
             None => status.count("succeeded", self.counts.succeeded),
         };
         let status = status

@@ -3,8 +3,15 @@
 use cronexpr::{Crontab, FallbackTimezoneOption, MakeTimestamp, ParseOptions};
 use jiff::{SignedDuration, Timestamp};
 
+use crate::fields::after;
+
 /// A parsed schedule.
-pub(crate) struct Schedule(Crontab);
+pub(crate) enum Schedule {
+    /// By the calendar.
+    Calendar(Box<Crontab>),
+    /// Again and again after some seconds.
+    Every(i64),
+}
 
 /// What a schedule says about a span of time.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,8 +23,15 @@ pub(crate) struct Due {
 }
 
 impl Schedule {
-    /// Reads five fields or a word like `@daily`, in a time zone (UTC when there is none).
+    /// Reads five fields, a word like `@daily`, or `@every 90s`, in a time zone (UTC when there is
+    /// none).
     pub(crate) fn parse(text: &str, zone: Option<&str>) -> Result<Self, String> {
+        if let Some(interval) = text.trim().strip_prefix("@every ") {
+            let interval: SignedDuration = interval
+                .parse()
+                .map_err(|error| format!("failed to parse duration {text}: {error}"))?;
+            return Ok(Self::Every(interval.as_secs().max(1)));
+        }
         let fields = match text.trim() {
             "@yearly" | "@annually" => "0 0 1 1 *",
             "@monthly" => "0 0 1 * *",
@@ -40,26 +54,40 @@ impl Schedule {
         let mut options = ParseOptions::default();
         options.fallback_timezone_option = FallbackTimezoneOption::UTC;
         cronexpr::parse_crontab_with(&line, options)
-            .map(Self)
+            .map(|crontab| Self::Calendar(Box::new(crontab)))
             .map_err(|error| error.to_string())
     }
 
-    /// The first firing after a time; none within the next years for a day that never comes.
-    pub(crate) fn next(&self, after: Timestamp) -> Option<Timestamp> {
-        let next = self.0.find_next(MakeTimestamp(after)).ok()?;
-        Some(next.timestamp())
+    /// The first firing after `now`, when the last one was at `since`; none within the next years
+    /// for a day that never comes.
+    pub(crate) fn next(&self, since: Timestamp, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::Calendar(crontab) => next_of(crontab, now),
+            Self::Every(interval) => {
+                let passed = now.duration_since(since).as_secs() / interval;
+                Some(after(since, (passed + 1) * interval))
+            }
+        }
     }
 
     /// What was due after one time, up to and including another.
-    pub(crate) fn due(&self, after: Timestamp, now: Timestamp) -> Due {
+    pub(crate) fn due(&self, since: Timestamp, now: Timestamp) -> Due {
         let none = Due {
             last: None,
             missed: 0,
         };
-        let Some(first) = self.next(after).filter(|first| *first <= now) else {
+        let crontab = match self {
+            Self::Calendar(crontab) => crontab,
+            Self::Every(interval) => {
+                let missed = now.duration_since(since).as_secs() / interval;
+                let last = (missed > 0).then(|| after(since, missed * interval));
+                return Due { last, missed };
+            }
+        };
+        let Some(first) = next_of(crontab, since).filter(|first| *first <= now) else {
             return none;
         };
-        let Some(second) = self.next(first).filter(|second| *second <= now) else {
+        let Some(second) = next_of(crontab, first).filter(|second| *second <= now) else {
             return Due {
                 last: Some(first),
                 missed: 1,
@@ -68,27 +96,30 @@ impl Schedule {
         let interval = second.duration_since(first).as_secs().max(1);
         let missed = now.duration_since(first).as_secs() / interval + 1;
         Due {
-            last: Some(self.last(second, now)),
+            last: Some(last_of(crontab, second, now)),
             missed,
         }
     }
+}
 
-    /// The last firing that is not after `now`, given one that is not: found by halving, since
-    /// there may be thousands in between.
-    fn last(&self, known: Timestamp, now: Timestamp) -> Timestamp {
-        let (mut last, mut late) = (known, now);
-        while late.duration_since(last).as_secs() > 1 {
-            let half = SignedDuration::from_secs(late.duration_since(last).as_secs() / 2);
-            let Ok(middle) = last.checked_add(half) else {
-                break;
-            };
-            match self.next(middle).filter(|next| *next <= now) {
-                Some(next) => last = next,
-                None => late = middle,
-            }
+fn next_of(crontab: &Crontab, after: Timestamp) -> Option<Timestamp> {
+    let next = crontab.find_next(MakeTimestamp(after)).ok()?;
+    Some(next.timestamp())
+}
+
+/// The last firing that is not after `now`, given one that is not: found by halving, since there
+/// may be thousands in between.
+fn last_of(crontab: &Crontab, known: Timestamp, now: Timestamp) -> Timestamp {
+    let due = |time: Timestamp| next_of(crontab, time).filter(|next| *next <= now);
+    let (mut last, mut late) = (known, now);
+    while late.duration_since(last).as_secs() > 1 {
+        let middle = after(last, late.duration_since(last).as_secs() / 2);
+        match due(middle) {
+            Some(next) => last = next,
+            None => late = middle,
         }
-        self.next(last).filter(|next| *next <= now).unwrap_or(last)
     }
+    due(last).unwrap_or(last)
 }
 
 #[cfg(test)]
@@ -134,12 +165,28 @@ mod tests {
             ),
         ] {
             let parsed = Schedule::parse(schedule, zone).unwrap();
-            assert_eq!(parsed.next(at(after)), Some(at(next)), "{schedule}");
+            let found = parsed.next(at(after), at(after));
+            assert_eq!(found, Some(at(next)), "{schedule}");
         }
         for bad in ["", "* * * *", "61 * * * *", "* * * * * *", "@sometimes"] {
             assert!(Schedule::parse(bad, None).is_err(), "{bad}");
         }
         assert!(Schedule::parse("* * * * *", Some("Atlantis/Poseidonis")).is_err());
+    }
+
+    #[test]
+    fn an_interval_counts_from_the_last_firing() {
+        let schedule = Schedule::parse("@every 1h30m", None).unwrap();
+        let start = at("2026-01-01T00:10:00Z");
+        assert_eq!(schedule.due(start, at("2026-01-01T01:39:00Z")).last, None);
+        let now = at("2026-01-01T03:20:00Z");
+        let due = schedule.due(start, now);
+        assert_eq!(
+            (due.last, due.missed),
+            (Some(at("2026-01-01T03:10:00Z")), 2)
+        );
+        assert_eq!(schedule.next(start, now), Some(at("2026-01-01T04:40:00Z")));
+        assert!(Schedule::parse("@every now", None).is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! By default one thing happens at a time: pods come up in order, go down in reverse order, and an
 //! update starts with the highest number.
 
+mod claims;
 mod pod;
 
 use std::collections::BTreeSet;
@@ -174,6 +175,7 @@ impl<'a, 's> StatefulSet<'a, 's> {
             self.wake_at(backoff.until);
         }
         if !meta::is_deleting(self.object) {
+            self.own_claims();
             let is_settled = self.fill(recorder, waits.is_some()) && self.shrink(recorder);
             if is_settled {
                 self.update(recorder);

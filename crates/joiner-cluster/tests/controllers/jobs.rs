@@ -215,3 +215,119 @@ fn deleting_a_job_frees_its_pods() {
     world.settle();
     assert_eq!(world.list(PODS).len(), 0);
 }
+
+/// Ends a pod with an exit code, and perhaps because of a disruption.
+fn fail(world: &mut World, pod: &str, exit_code: i64, disrupted: bool) {
+    let conditions = match disrupted {
+        true => json!([{"type": "DisruptionTarget", "status": "True"}]),
+        false => json!([]),
+    };
+    let status = json!({
+        "phase": "Failed",
+        "conditions": conditions,
+        "containerStatuses": [{"name": "c", "state": {"terminated": {"exitCode": exit_code}}}],
+    });
+    world.patch_status(PODS, pod, status);
+}
+
+fn running(world: &World) -> Vec<String> {
+    let pods = world.list(PODS).into_iter();
+    pods.filter(|pod| pod["status"]["phase"] == "Running")
+        .map(|pod| meta::name(&pod).to_owned())
+        .collect()
+}
+
+#[test]
+fn a_policy_says_which_failures_count() {
+    let policy = json!({"rules": [
+        {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+        {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}},
+    ]});
+    let spec = json!({"backoffLimit": 0, "podFailurePolicy": policy});
+    let cases = [
+        (137, true, None),
+        (1, false, Some("BackoffLimitExceeded")),
+        (42, false, Some("PodFailurePolicy")),
+    ];
+    for (exit_code, disrupted, expected) in cases {
+        let mut world = world();
+        world.create(JOBS, job(spec.clone(), "never"));
+        world.settle();
+        let pod = running(&world).remove(0);
+        fail(&mut world, &pod, exit_code, disrupted);
+        world.settle();
+        let work = world.get(JOBS, "work");
+        assert_eq!(
+            condition(&work, "Failed").as_deref(),
+            expected,
+            "{exit_code}"
+        );
+        match expected {
+            None => assert!(work["status"]["failed"].is_null() && running(&world).len() == 1),
+            Some(_) => assert_eq!(work["status"]["failed"], 1),
+        }
+        if exit_code == 42 {
+            let message = format!(
+                "Container c for pod default/{pod} failed with exit code 42 matching FailJob rule \
+                 at index 1"
+            );
+            assert_eq!(world.events("PodFailurePolicy"), [message]);
+        }
+    }
+}
+
+#[test]
+fn some_indexes_can_be_enough() {
+    let policy = json!({"rules": [{"succeededIndexes": "0,2-3", "succeededCount": 1}]});
+    let spec = json!({"completions": 4, "parallelism": 4, "completionMode": "Indexed",
+        "successPolicy": policy});
+    let mut world = world();
+    world.create(JOBS, job(spec, "never"));
+    world.settle();
+    let of = |world: &World, index: &str| {
+        let start = format!("work-{index}-");
+        running(world)
+            .into_iter()
+            .find(|name| name.starts_with(&start))
+            .unwrap()
+    };
+    for (index, expected) in [("1", None), ("3", Some("SuccessPolicy"))] {
+        let pod = of(&world, index);
+        world.patch_status(PODS, &pod, json!({"phase": "Succeeded"}));
+        world.settle();
+        let work = world.get(JOBS, "work");
+        assert_eq!(condition(&work, "Complete").as_deref(), expected);
+    }
+    assert!(running(&world).is_empty());
+    assert_eq!(world.get(JOBS, "work")["status"]["succeeded"], 2);
+}
+
+#[test]
+fn indexes_fail_on_their_own_account() {
+    let spec = json!({"completions": 2, "parallelism": 2, "completionMode": "Indexed",
+        "backoffLimit": i32::MAX, "backoffLimitPerIndex": 1});
+    let mut world = world();
+    world.create(JOBS, job(spec, "never"));
+    world.settle();
+    for _ in 0..2 {
+        let pods = running(&world);
+        let first = pods
+            .iter()
+            .find(|name| name.starts_with("work-0-"))
+            .unwrap();
+        fail(&mut world, first, 1, false);
+        world.settle();
+        world.pass(60);
+        world.settle();
+    }
+    let work = world.get(JOBS, "work");
+    assert_eq!(work["status"]["failedIndexes"], "0");
+    assert_eq!(condition(&work, "Failed"), None, "the other index goes on");
+    let last = running(&world).remove(0);
+    world.patch_status(PODS, &last, json!({"phase": "Succeeded"}));
+    world.settle();
+    let work = world.get(JOBS, "work");
+    assert_eq!(condition(&work, "Failed").as_deref(), Some("FailedIndexes"));
+    assert_eq!(work["status"]["completedIndexes"], "1");
+    assert_eq!(work["status"]["failed"], 2);
+}

@@ -1,4 +1,4 @@
-use joiner_cluster::StatefulSets;
+use joiner_cluster::{GarbageCollector, StatefulSets};
 use joiner_machinery::meta;
 use serde_json::{Value, json};
 
@@ -168,4 +168,38 @@ fn on_delete_and_start_ordinal() {
     world.settle();
     assert_eq!(image(&world, "db-5"), "v2");
     assert_eq!(image(&world, "db-6"), "v1");
+}
+
+#[test]
+fn claims_live_as_long_as_the_policy_says() {
+    let cases = [
+        (
+            "Retain",
+            "Retain",
+            vec!["data-db-0", "data-db-1"],
+            vec!["data-db-0", "data-db-1"],
+        ),
+        ("Delete", "Retain", vec!["data-db-0", "data-db-1"], vec![]),
+        ("Retain", "Delete", vec!["data-db-0"], vec!["data-db-0"]),
+        ("Delete", "Delete", vec!["data-db-0"], vec![]),
+    ];
+    for (deleted, scaled, after_scaling, after_deletion) in cases {
+        let mut world = World::new(vec![
+            Box::<StatefulSets>::default(),
+            Box::<GarbageCollector>::default(),
+        ]);
+        let mut set = set(2, "OrderedReady");
+        set["spec"]["persistentVolumeClaimRetentionPolicy"] =
+            json!({"whenDeleted": deleted, "whenScaled": scaled});
+        world.create(STATEFUL_SETS, set);
+        world.settle();
+        assert_eq!(world.names(CLAIMS).len(), 2);
+        world.patch(STATEFUL_SETS, "db", json!({"spec": {"replicas": 1}}));
+        world.settle();
+        assert_eq!(world.names(PODS), ["db-0"]);
+        assert_eq!(world.names(CLAIMS), after_scaling, "{deleted}, {scaled}");
+        world.delete(STATEFUL_SETS, "db", None);
+        world.settle();
+        assert_eq!(world.names(CLAIMS), after_deletion, "{deleted}, {scaled}");
+    }
 }

@@ -10,6 +10,7 @@
 mod drain;
 mod life;
 mod placing;
+mod preempting;
 mod speed;
 mod spreading;
 mod volumes;

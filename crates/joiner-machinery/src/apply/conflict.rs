@@ -109,11 +109,9 @@ fn refusal(conflicts: &[(String, Vec<String>)]) -> ApiError {
             )
         }
     };
-    ApiError {
-        reason: Reason::Conflict,
-        message,
-        details: Some(json!({ "causes": causes })),
-    }
+    let mut error = ApiError::new(Reason::Conflict, message);
+    error.details = Some(json!({ "causes": causes }));
+    error
 }
 
 /// What kubectl applied from the client side and nobody has changed since.

@@ -68,6 +68,7 @@ pub fn record(kind: &Kind, before: Option<&Value>, after: &mut Value, writer: &W
     let mut delta = walk::compare(Place::root(kind), before.unwrap_or(&empty), after);
     strip_unowned(&mut delta.changed);
     strip_reset(kind, writer.subresource, &mut delta.changed);
+    strip_unsaid(kind, after, &mut delta.changed);
     delta.removed.remove("f:apiVersion");
     delta.removed.remove("f:kind");
     for entry in &mut entries {
@@ -263,6 +264,17 @@ fn strip_unowned(set: &mut Fields) {
     if metadata.is_empty() {
         set.remove("f:metadata");
     }
+}
+
+/// Drops what an event does not say, which nobody owns.
+fn strip_unsaid(kind: &Kind, object: &Value, set: &mut Fields) {
+    if kind.kind != "Event" || kind.custom.is_some() {
+        return;
+    }
+    set.retain(|step, _| {
+        let field = step.strip_prefix("f:").and_then(|name| object.get(name));
+        !matches!(field, Some(Value::Null)) && field.is_none_or(|value| value != "")
+    });
 }
 
 /// Drops what a write through this path does not write: the status of the object, or all but the

@@ -1,7 +1,10 @@
+use jiff::Timestamp;
+use serde_json::json;
+
 use super::*;
 use crate::admission::{Context, Nothing, prepare_create};
 use crate::kinds::{builtin, fields};
-use crate::{defaults, validate};
+use crate::{defaults, meta, validate};
 
 fn definition_kind() -> Kind {
     let mut all = builtin().into_iter();
@@ -58,16 +61,38 @@ fn versions_are_served_in_order_of_preference() {
     assert_eq!(storage_version(&crd), Some("v1"));
 }
 
+fn gear(name: &str, plural: &str) -> Value {
+    json!({"metadata": {"name": name}, "spec": {"group": "g", "names": {
+        "kind": "Gear", "listKind": "GearList", "plural": plural, "singular": "gear"}}})
+}
+
 #[test]
-fn an_accepted_definition_keeps_its_times() {
-    let mut crd = json!({"spec": {"names": {"kind": "Foo"}, "versions": [
-        {"name": "v1", "storage": true, "served": true}]}});
-    let first = accepted_status(&crd, now());
-    assert_eq!(first["conditions"][1]["type"], "Established");
-    assert_eq!(first["storedVersions"], json!(["v1"]));
-    crd["status"] = first.clone();
+fn a_definition_in_force_keeps_its_times() {
+    let mut crd = gear("gears.g", "gears");
+    crd["status"] = settled_status(&crd, std::iter::empty(), now());
+    assert!(is_established(&crd));
     let later = "2027-01-01T00:00:00Z".parse().unwrap();
-    assert_eq!(accepted_status(&crd, later), first);
+    assert_eq!(
+        settled_status(&crd, std::iter::once(&crd), later),
+        crd["status"]
+    );
+    let going = terminating(&crd, Termination::Pending, later);
+    assert_eq!(going["conditions"][2]["type"], "Terminating");
+}
+
+#[test]
+fn the_second_of_two_with_one_name_waits() {
+    let mut first = gear("gears.g", "gears");
+    first["status"] = settled_status(&first, std::iter::empty(), now());
+    let mut second = gear("cogs.g", "cogs");
+    second["status"] = settled_status(&second, std::iter::once(&first), now());
+    assert!(!is_established(&second));
+    let said = &second["status"]["conditions"][0];
+    assert_eq!(said["message"], "\"GearList\" is already in use");
+    assert_eq!(second["status"]["acceptedNames"], json!({"plural": "cogs"}));
+    // Once the first is gone, the names are free.
+    second["status"] = settled_status(&second, std::iter::empty(), now());
+    assert!(is_established(&second));
 }
 
 #[test]

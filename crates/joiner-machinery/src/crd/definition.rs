@@ -31,7 +31,11 @@ pub(crate) fn definition_causes(crd: &Value, is_new: bool) -> Vec<Cause> {
     if is_new && meta::name(crd) != format!("{plural}.{group}") {
         let metadata = Path::Field(&Path::Root, "metadata");
         let detail = "must be spec.names.plural+\".\"+spec.group";
-        report.invalid(&metadata.field("name"), &crd["metadata"]["name"], detail);
+        for field in ["generateName", "name"] {
+            if !meta::text(crd, field).is_empty() {
+                report.invalid(&metadata.field(field), &crd["metadata"][field], detail);
+            }
+        }
     }
     report.name(&SPEC.field("group"), group, names::dns_subdomain);
     if text(spec, "scope").is_empty() {

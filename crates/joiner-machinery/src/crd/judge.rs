@@ -180,6 +180,7 @@ impl Judge<'_> {
                 );
                 nowhere(self.report, &message);
             }
+            self.allowed(schema, value, path);
         }
         fits
     }

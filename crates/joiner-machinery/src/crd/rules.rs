@@ -117,6 +117,7 @@ impl CustomRules {
     pub fn create(&self, kind: &Kind, object: &Value) -> Vec<Cause> {
         let mut causes = validate::create(kind, object);
         causes.extend(self.content(object, None));
+        causes.extend(self.scale_cause(object));
         causes
     }
 
@@ -125,7 +126,30 @@ impl CustomRules {
     pub fn update(&self, kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
         let mut causes = validate::update(kind, old, new);
         causes.extend(self.content(new, Some(old)));
+        causes.extend(self.scale_cause(new));
         causes
+    }
+
+    /// What can be scaled must have a count where the definition says it has.
+    fn scale_cause(&self, object: &Value) -> Option<Cause> {
+        let path = &self.scale.as_ref()?.spec;
+        let (shown, found) = match ScalePaths::get(path, object) {
+            Value::Null | Value::Number(_) => return None,
+            Value::String(text) => (text.clone(), "string"),
+            Value::Bool(flag) => (flag.to_string(), "bool"),
+            Value::Array(list) => (Value::from(list.clone()).to_string(), "[]interface {}"),
+            Value::Object(map) => (
+                Value::from(map.clone()).to_string(),
+                "map[string]interface {}",
+            ),
+        };
+        Some(Cause {
+            reason: "FieldValueInvalid",
+            message: format!(
+                "Invalid value: 0: {path} accessor error: {shown} is of the type {found}, expected int64"
+            ),
+            field: path.clone(),
+        })
     }
 
     fn content(&self, object: &Value, old: Option<&Value>) -> Vec<Cause> {

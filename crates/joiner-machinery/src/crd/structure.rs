@@ -173,11 +173,17 @@ fn rules(schema: &Value, path: &Path<'_>, report: &mut Report) {
                 cause.message = format!(
                     "Invalid value: {}: compilation failed: {}",
                     shown(rule),
-                    error.why
+                    syntax(&error.why)
                 );
             }
         }
     }
+}
+
+/// What the reader of CEL says, from where it starts to speak, with its quotes set in.
+fn syntax(why: &str) -> String {
+    let start = why.find("ERROR: ").unwrap_or(0);
+    why[start..].replace("\n|", "\n |")
 }
 
 /// A rule as upstream prints it.

@@ -5,6 +5,7 @@
 //! [`crate::admission`].
 
 mod cluster;
+mod network;
 mod pod;
 mod scaling;
 mod service;
@@ -35,6 +36,8 @@ pub fn apply(kind: &Kind, object: &mut Value) {
         ("", "PersistentVolumeClaim") => cluster::claim(map),
         ("", "LimitRange") => cluster::limit_range(map),
         ("discovery.k8s.io", "EndpointSlice") => service::endpoint_slice(map),
+        ("networking.k8s.io", "IngressClass") => network::ingress_class(map),
+        ("networking.k8s.io", "NetworkPolicy") => network::policy(map),
         ("apps", "Deployment") => workload::deployment(map),
         ("apps", "ReplicaSet") => workload::replica_set(map),
         ("apps", "StatefulSet") => workload::stateful_set(map),

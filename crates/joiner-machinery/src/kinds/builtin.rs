@@ -32,6 +32,7 @@ const EXTENSIONS: &[&str] = &["api-extensions"];
 
 const APPS: &str = "apps";
 const STORAGE: &str = "storage.k8s.io";
+const NETWORKING: &str = "networking.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 const AUTHORIZATION: &str = "authorization.k8s.io";
 
@@ -46,6 +47,8 @@ const ROWS: &[Row] = &[
     Row("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", &["pvc"], Namespaced, STATUS, &[]),
     Row("", "v1", "PersistentVolume", "persistentvolumes", &["pv"], Cluster, STATUS, &[]),
     Row("", "v1", "Pod", "pods", &["po"], Namespaced, POD, ALL),
+    Row("", "v1", "PodTemplate", "podtemplates", &[], Namespaced, NONE, &[]),
+    Row("", "v1", "ResourceQuota", "resourcequotas", &["quota"], Namespaced, STATUS, &[]),
     Row("", "v1", "Secret", "secrets", &[], Namespaced, NONE, &[]),
     Row("", "v1", "ServiceAccount", "serviceaccounts", &["sa"], Namespaced, &[Token], &[]),
     Row("", "v1", "Service", "services", &["svc"], Namespaced, STATUS, ALL),
@@ -69,6 +72,9 @@ const ROWS: &[Row] = &[
     Row("events.k8s.io", "v1", "Event", "events", &["ev"], Namespaced, NONE, &[]),
     Row("metrics.k8s.io", "v1beta1", "NodeMetrics", "nodes", &[], Cluster, NONE, &[]),
     Row("metrics.k8s.io", "v1beta1", "PodMetrics", "pods", &[], Namespaced, NONE, &[]),
+    Row(NETWORKING, "v1", "IngressClass", "ingressclasses", &[], Cluster, NONE, &[]),
+    Row(NETWORKING, "v1", "Ingress", "ingresses", &["ing"], Namespaced, STATUS, &[]),
+    Row(NETWORKING, "v1", "NetworkPolicy", "networkpolicies", &["netpol"], Namespaced, NONE, &[]),
     Row("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", &[], Cluster, NONE, &[]),
     Row("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", &["pdb"], Namespaced, STATUS, &[]),
     Row(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", &[], Cluster, NONE, &[]),

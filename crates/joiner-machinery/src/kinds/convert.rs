@@ -25,6 +25,11 @@ pub fn from_stored(kind: &Kind, object: &mut Value) {
         ("events.k8s.io", _) => {
             let back: Vec<(&str, &str)> = EVENT.iter().map(|(new, old)| (*old, *new)).collect();
             rename(object, &back);
+            for field in ["reportingController", "reportingInstance"] {
+                if object[field] == "" {
+                    take(object, field);
+                }
+            }
         }
         ("autoscaling", "v1") if kind.custom.is_none() => to_first(object),
         _ => {}
@@ -103,6 +108,11 @@ fn to_second(object: &mut Value) {
         object["status"]["currentMetrics"] = json!([{"type": "Resource", "resource": {
             "name": "cpu", "current": {"averageUtilization": current},
         }}]);
+    }
+    if let Some(status) = object["status"].as_object_mut() {
+        status.entry("currentMetrics").or_insert(Value::Null);
+        // The second version says nothing where the first says zero.
+        status.retain(|key, value| key != "currentReplicas" || *value != 0);
     }
     drop_null(object);
 }
@@ -183,7 +193,7 @@ mod tests {
                 {"type": "Resource", "resource": {
                     "name": "memory", "target": {"type": "Utilization", "averageUtilization": 70}}},
             ]},
-            "status": {"desiredReplicas": 0, "currentReplicas": 0},
+            "status": {"currentMetrics": null, "desiredReplicas": 0},
         });
         let mut object = original.clone();
         from_stored(&first, &mut object);

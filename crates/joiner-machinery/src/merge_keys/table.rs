@@ -107,6 +107,17 @@ storage.k8s.io/v1/VolumeAttachment metadata:!ObjectMeta spec:!VolumeAttachmentSp
 VolumeAttachmentSpec source:!VolumeAttachmentSource
 VolumeAttachmentSource inlineVolumeSpec:PersistentVolumeSpec
 
+v1/PodTemplate metadata:!ObjectMeta template:!PodTemplateSpec
+v1/ResourceQuota metadata:!ObjectMeta spec:!ResourceQuotaSpec status:!.
+ResourceQuotaSpec scopeSelector:@
+networking.k8s.io/v1/Ingress metadata:!ObjectMeta spec:!IngressSpec status:!IngressStatus
+IngressSpec defaultBackend:IngressBackend
+IngressBackend resource:@ service:IngressServiceBackend
+IngressServiceBackend port:!.
+IngressStatus loadBalancer:!.
+networking.k8s.io/v1/IngressClass metadata:!ObjectMeta spec:!.
+networking.k8s.io/v1/NetworkPolicy metadata:!ObjectMeta spec:!NetworkPolicySpec
+NetworkPolicySpec podSelector:!@
 node.k8s.io/v1/RuntimeClass metadata:!ObjectMeta scheduling:Scheduling
 Scheduling nodeSelector:@
 rbac.authorization.k8s.io/v1/ClusterRoleBinding metadata:!ObjectMeta roleRef:!@

@@ -9,7 +9,6 @@ mod wire;
 
 use serde_json::{Map, Value};
 
-use crate::error::ApiError;
 use crate::kinds::fields::{self, Struct};
 use wire::{Malformed, Reader};
 
@@ -22,31 +21,48 @@ const MAGIC: &[u8] = b"k8s\0";
 /// The object in a body, with its `apiVersion` and `kind`.
 ///
 /// # Errors
-/// 400 when the body is cut short or is no protobuf, or when its kind is not known.
-pub fn decode(body: &[u8]) -> Result<Value, ApiError> {
+/// When the body is cut short or is no protobuf, or when its kind is not known.
+pub fn decode(body: &[u8]) -> Result<Value, Unreadable> {
+    let unknown = |why: &str| Unreadable {
+        given: String::new(),
+        why: why.to_owned(),
+    };
     let Some(envelope) = body.strip_prefix(MAGIC) else {
-        return Err(ApiError::bad_request(
-            "the body does not start as a protobuf message of Kubernetes does, with [107 56 115 0]",
+        return Err(unknown(
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",
         ));
     };
-    let envelope = Envelope::read(envelope).map_err(|Malformed(why)| bad(why))?;
+    if envelope.is_empty() {
+        return Err(unknown("empty body"));
+    }
+    let envelope = Envelope::read(envelope).map_err(|Malformed(why)| unknown(why))?;
+    let bad = |why: &str| Unreadable {
+        given: format!("{} in version {:?}", envelope.kind, envelope.version()),
+        why: why.to_owned(),
+    };
     let Some(of) = envelope.struct_of() else {
-        return Err(ApiError::bad_request(format!(
-            "no kind {:?} is registered for version {:?}",
+        return Err(bad(&format!(
+            "no kind {:?} is registered for version {:?} in scheme \"pkg/runtime/scheme.go:111\"",
             envelope.kind, envelope.api_version
         )));
     };
-    let mut object = envelope.object(of)?;
+    let mut object = envelope.object(of).map_err(|Malformed(why)| bad(why))?;
     object.insert("apiVersion".to_owned(), Value::from(envelope.api_version));
     object.insert("kind".to_owned(), Value::from(envelope.kind));
     let mut object = Value::Object(object);
     // The wire has a value for every field; JSON leaves out the empty ones.
-    fields::decode_as(of, envelope.kind, envelope.version(), &mut object)?;
+    let read = fields::decode_as(of, envelope.kind, envelope.version(), &mut object);
+    read.map_err(|error| bad(&error.message))?;
     Ok(object)
 }
 
-fn bad(why: &str) -> ApiError {
-    ApiError::bad_request(format!("the body is no valid protobuf message: {why}"))
+/// Why a body is no object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// What the body says it is, `Pod in version "v1"`; empty when it does not come to that.
+    pub given: String,
+    /// What is wrong with it.
+    pub why: String,
 }
 
 /// What is around every object.
@@ -82,12 +98,12 @@ impl<'b> Envelope<'b> {
         Ok(envelope)
     }
 
-    fn object(&self, of: &'static Struct) -> Result<Map<String, Value>, ApiError> {
+    fn object(&self, of: &'static Struct) -> Result<Map<String, Value>, Malformed> {
         if self.content_type == "application/json" {
             let read = serde_json::from_slice(self.raw);
-            return read.map_err(|_| bad("the JSON in it cannot be read"));
+            return read.map_err(|_| Malformed("the JSON in it cannot be read"));
         }
-        message::read(of, self.raw).map_err(|Malformed(why)| bad(why))
+        message::read(of, self.raw)
     }
 
     fn version(&self) -> &'b str {

@@ -111,7 +111,7 @@ impl<'b> Reader<'b> {
     }
 }
 
-const CUT_SHORT: Malformed = Malformed("it is cut short");
+const CUT_SHORT: Malformed = Malformed("unexpected EOF");
 
 #[cfg(test)]
 mod tests {
@@ -138,8 +138,8 @@ mod tests {
     #[test]
     fn bad_bytes_are_told_apart() {
         for (bytes, why) in [
-            (&[0x08][..], "cut short"),
-            (&[0x12, 0x05, b'a'], "cut short"),
+            (&[0x08][..], "unexpected EOF"),
+            (&[0x12, 0x05, b'a'], "unexpected EOF"),
             (&[0x00, 0x00], "number 0"),
             (&[0x0b], "not in use"),
             (&[0x80; 12], "too long"),
@@ -147,7 +147,7 @@ mod tests {
                 &[
                     0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
                 ],
-                "cut short",
+                "unexpected EOF",
             ),
         ] {
             let Malformed(found) = Reader::new(bytes).next_field().unwrap_err();

@@ -268,8 +268,10 @@ fn unescape(text: &str) -> Result<String, String> {
             }
             (false, '\\') => {}
             (false, ',' | '=') => {
+                // Upstream shows the number of the sign.
                 return Err(format!(
-                    "invalid field selector: unescaped character in value: {c}"
+                    "invalid field selector: unescaped character in value: {}",
+                    u32::from(c)
                 ));
             }
             (false, other) => plain.push(other),

@@ -6,6 +6,7 @@ mod cell;
 mod core;
 mod custom;
 mod json_path;
+mod network;
 mod nodes;
 mod pods;
 mod policy;
@@ -216,6 +217,7 @@ impl Printer {
             .or_else(|| workloads::printer(kind))
             .or_else(|| storage::printer(kind))
             .or_else(|| policy::printer(kind))
+            .or_else(|| network::printer(kind))
             .or_else(|| autoscaling::printer(kind));
         Self::BuiltIn(found.unwrap_or(&PLAIN))
     }

@@ -1,4 +1,4 @@
-//! Rows of budgets, priorities, leases, roles and runtime classes.
+//! Rows of budgets, quotas, priorities, leases, roles and runtime classes.
 
 use serde_json::{Value, json};
 
@@ -10,6 +10,7 @@ use crate::kinds::Kind;
 pub(super) fn printer(kind: &Kind) -> Option<&'static BuiltIn> {
     let found = match (kind.group.as_str(), kind.kind.as_str()) {
         ("policy", "PodDisruptionBudget") => &BUDGETS,
+        ("", "ResourceQuota") => &QUOTAS,
         ("scheduling.k8s.io", "PriorityClass") => &PRIORITIES,
         ("coordination.k8s.io", "Lease") => &LEASES,
         ("node.k8s.io", "RuntimeClass") => &RUNTIMES,
@@ -35,6 +36,35 @@ static BUDGETS: BuiltIn = BuiltIn::new(
             json!(or_na("minAvailable")),
             json!(or_na("maxUnavailable")),
             json!(count(&shown.status()["disruptionsAllowed"])),
+            shown.age(),
+        ]
+    },
+);
+
+static QUOTAS: BuiltIn = BuiltIn::new(
+    &[
+        NAME,
+        Column::text("Request", "What is used of what may be requested."),
+        Column::text("Limit", "What is used of what may be the limit."),
+        AGE,
+    ],
+    |shown| {
+        let status = shown.status();
+        let (mut requests, mut limits) = (Vec::new(), Vec::new());
+        for (name, hard) in status["hard"].as_object().into_iter().flatten() {
+            let used = status["used"][name].as_str().unwrap_or("0");
+            let part = format!("{name}: {used}/{}", text(hard));
+            let list = if name.starts_with("limits.") {
+                &mut limits
+            } else {
+                &mut requests
+            };
+            list.push(part);
+        }
+        vec![
+            shown.name(),
+            json!(requests.join(", ")),
+            json!(limits.join(", ")),
             shown.age(),
         ]
     },

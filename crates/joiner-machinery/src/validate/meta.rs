@@ -107,10 +107,35 @@ fn owners(meta: &Value, report: &mut Report) {
                 text(owner, "kind"),
                 text(owner, "name"),
             );
-            report.invalid(&path, &meta["ownerReferences"], &detail);
+            report.invalid(&path, &Value::Null, "");
+            if let Some(cause) = report.causes.last_mut() {
+                let shown = shown_owners(items(meta, "ownerReferences"));
+                cause.message = format!("Invalid value: {shown}: {detail}");
+            }
         }
         controller = Some(owner);
     }
+}
+
+/// Owners as upstream prints them, field by field in its order.
+fn shown_owners(owners: &[Value]) -> String {
+    const ORDER: [&str; 6] = [
+        "apiVersion",
+        "kind",
+        "name",
+        "uid",
+        "controller",
+        "blockOwnerDeletion",
+    ];
+    let shown = |owner: &Value| {
+        let fields = ORDER.iter().filter(|field| !owner[**field].is_null());
+        let fields: Vec<String> = fields
+            .map(|field| format!("\"{field}\":{}", owner[*field]))
+            .collect();
+        format!("{{{}}}", fields.join(","))
+    };
+    let all: Vec<String> = owners.iter().map(shown).collect();
+    format!("[{}]", all.join(","))
 }
 
 fn finalizers(meta: &Value, report: &mut Report) {
@@ -121,7 +146,7 @@ fn finalizers(meta: &Value, report: &mut Report) {
         let complaints = names::qualified(name);
         report.complain(&path, name, &complaints);
         let standard = matches!(name, "kubernetes" | "orphan" | "foregroundDeletion");
-        if complaints.is_empty() && !standard && !name.contains('/') {
+        if !standard && !name.contains('/') {
             report.invalid(
                 &path.index(index),
                 finalizer,

@@ -119,7 +119,12 @@ pub fn qualified(text: &str) -> Complaints {
                 all.push("prefix part must be non-empty".to_owned());
             } else {
                 let complaints = dns_subdomain(prefix);
-                all.extend(complaints.iter().map(|c| format!("prefix part {c}")));
+                // A key is counted in bytes.
+                let in_bytes = |c: &String| match c.strip_suffix(" characters") {
+                    Some(c) => format!("prefix part {c} bytes"),
+                    None => format!("prefix part {c}"),
+                };
+                all.extend(complaints.iter().map(in_bytes));
             }
             name
         }

@@ -10,16 +10,18 @@ use crate::exchange::{Reply, Request};
 use crate::registry::Served;
 use crate::server::Server;
 use crate::store::Inner;
-use crate::verbs::{About, decode, is_dry_run, read};
+use crate::verbs::{About, decode, definitions, is_dry_run, read};
 use crate::{rules, versions};
 
 /// How often a generated name is tried.
 const NAMES_MAX: usize = 8;
+/// How much of a generated name is the client's: with what follows, it fits into a label.
+const GENERATED_START_MAX: usize = 58;
 
 /// POST of an object.
 pub(crate) fn create(server: &Server, about: &About, request: &Request) -> Result<Reply, ApiError> {
-    let (mut object, twice) = decode::object_noting(request)?;
-    decode::check_type(&about.served, &mut object)?;
+    let (mut object, twice) = decode::object_noting(request, &about.served.kind)?;
+    decode::check_type(&about.served, &mut object, request)?;
     let dry_run = is_dry_run(request)?;
     let warnings = rules::read_body(&about.served, &mut object, request, twice)?;
     let by = By {
@@ -55,6 +57,18 @@ pub(crate) fn insert(
     object: Value,
     by: By<'_>,
 ) -> Result<Value, ApiError> {
+    let made = store_new(server, served, namespace, object, by)?;
+    Ok(versions::shown(&served.kind, &made))
+}
+
+/// Creates an object and returns it as it is stored.
+pub(crate) fn store_new(
+    server: &Server,
+    served: &Served,
+    namespace: Option<&str>,
+    object: Value,
+    by: By<'_>,
+) -> Result<Arc<Value>, ApiError> {
     let mut object = object;
     settle_namespace(served, namespace, &mut object)?;
     if !meta::text(&object, "resourceVersion").is_empty() {
@@ -70,7 +84,9 @@ pub(crate) fn insert(
     }
     for _ in 0..NAMES_MAX {
         let mut named = object.clone();
-        let name = format!("{}{}", meta::text(&object, "generateName"), server.suffix());
+        let start = meta::text(&object, "generateName").chars();
+        let start: String = start.take(GENERATED_START_MAX).collect();
+        let name = format!("{start}{}", server.suffix());
         named["metadata"]["name"] = json!(name);
         match insert_named(server, served, named, by) {
             Err(error) if error.reason == Reason::AlreadyExists => {}
@@ -88,7 +104,7 @@ fn insert_named(
     served: &Served,
     mut object: Value,
     by: By<'_>,
-) -> Result<Value, ApiError> {
+) -> Result<Arc<Value>, ApiError> {
     let kind = &served.kind;
     let now = server.clock.now();
     let name = meta::name(&object).to_owned();
@@ -105,8 +121,16 @@ fn insert_named(
     let uid = server.uid();
     let made = server.store.with(|s| {
         check_namespace(s, served, &key.0, &name)?;
-        if s.get(&resource, &key).is_some() {
-            return Err(ApiError::already_exists(kind, &name));
+        if let Some(old) = s.get(&resource, &key) {
+            let mut error = ApiError::already_exists(kind, &name);
+            if meta::is_deleting(old) {
+                error.message = format!("object is being deleted: {}", error.message);
+            }
+            return Err(error);
+        }
+        if definitions::is_going(s, kind) {
+            let why = "create not allowed while custom resource definition is terminating";
+            return Err(ApiError::forbidden(kind, &name, why));
         }
         let note = rules::Note {
             writer: apply::Writer {
@@ -126,10 +150,10 @@ fn insert_named(
         }
         Ok(s.put(&resource, &key, object))
     })?;
-    if !by.dry_run && kind.kind == "CustomResourceDefinition" {
-        server.reload_kinds();
+    if !by.dry_run {
+        definitions::after_change(server, kind);
     }
-    Ok(versions::shown(kind, &made))
+    Ok(made)
 }
 
 /// The namespace of path and body must agree.

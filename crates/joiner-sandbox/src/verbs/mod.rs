@@ -1,8 +1,12 @@
 //! What can be done to objects: one module per group of verbs.
 
+pub(crate) mod accept;
 pub(crate) mod create;
 pub(crate) mod decode;
+pub(crate) mod definitions;
+pub(crate) mod faults;
 pub(crate) mod options;
+pub(crate) mod pages;
 pub(crate) mod read;
 pub(crate) mod remove;
 pub(crate) mod special;
@@ -58,11 +62,32 @@ pub(crate) fn objects(
 ) -> Result<Reply, ApiError> {
     let registry = server.registry();
     let served = registry.find(&target.group, &target.version, &target.plural)?;
+    let warning = registry.deprecation(&served.kind);
+    let reply = answer(server, served, target, request)?;
+    Ok(reply.warn(warning.into_iter().collect()))
+}
+
+fn answer(
+    server: &Arc<Server>,
+    served: Arc<Served>,
+    target: Target,
+    request: &Request,
+) -> Result<Reply, ApiError> {
     if target.namespace.is_some() && !served.kind.namespaced {
         return Err(ApiError::no_such_resource());
     }
-    if let Some(reply) = read::not_acceptable(request) {
-        return Ok(reply);
+    let is_list = request.method == Method::GET && target.name.is_none();
+    if served.kind.custom.is_some() {
+        accept::check_custom(request)?;
+    } else if is_list {
+        accept::check(request, accept::LISTS)?;
+    } else {
+        accept::check(request, accept::OBJECTS)?;
+    }
+    if let Some(name @ ("." | "..")) = target.name.as_deref() {
+        return Err(ApiError::bad_request(format!(
+            "Name parameter invalid: \"{name}\": may not be '{name}'"
+        )));
     }
     let about = About {
         served,

@@ -139,22 +139,32 @@ fn check_list(request: &Request) -> Result<(), ApiError> {
 pub(crate) fn number(request: &Request, name: &str) -> Result<Option<i64>, ApiError> {
     match request.param(name) {
         None | Some("") => Ok(None),
-        Some(text) => text.parse().map(Some).map_err(|_| {
-            ApiError::bad_request(format!(
-                "strconv.ParseInt: parsing \"{text}\": invalid syntax"
-            ))
+        Some(text) => text.parse().map(Some).map_err(|error| {
+            let why = number_fault(&error);
+            ApiError::bad_request(format!("strconv.ParseInt: parsing \"{text}\": {why}"))
         }),
     }
 }
 
 /// A resource version of the query or of an object.
 pub(crate) fn version(text: &str) -> Result<u64, ApiError> {
-    text.parse().map_err(|_| {
+    text.parse().map_err(|error| {
+        let why = number_fault(&error);
         ApiError::new(
             Reason::Unknown,
             format!(
-                "resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax"
+                "resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": {why}"
             ),
         )
     })
+}
+
+/// Why a text is no number, in upstream's words.
+pub(crate) fn number_fault(error: &std::num::ParseIntError) -> &'static str {
+    use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+    if matches!(error.kind(), PosOverflow | NegOverflow) {
+        "value out of range"
+    } else {
+        "invalid syntax"
+    }
 }

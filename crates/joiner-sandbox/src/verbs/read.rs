@@ -1,6 +1,5 @@
 //! Get, list and watch.
 
-use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::exchange::{Reply, Request};
 use crate::server::Server;
-use crate::verbs::{About, options, special};
+use crate::store::packed;
+use crate::verbs::{About, accept, options, pages, special};
 use crate::versions;
 use crate::watch::{Ask, Rendered, Start, WATCH_SECS, Wanted, start};
 
@@ -33,7 +33,8 @@ pub(crate) fn get(
 ) -> Result<Reply, ApiError> {
     let kind = &about.served.kind;
     if let Some(version) = request.param("resourceVersion").filter(|v| !v.is_empty()) {
-        options::version(version)?;
+        let version = options::version(version)?;
+        check_future(server, version, Some(1))?;
     }
     let resource = about.served.resource();
     let key = about.key();
@@ -66,22 +67,6 @@ pub(crate) fn reply(
     Ok(Reply::json(status, &value))
 }
 
-/// The answer to a client that takes nothing we have.
-pub(crate) fn not_acceptable(request: &Request) -> Option<Reply> {
-    let accept = request.header("accept");
-    let known = ["application/", "*/"];
-    let mut options = accept.split(',').map(str::trim);
-    if accept.is_empty() || options.any(|option| known.iter().any(|k| option.starts_with(k))) {
-        return None;
-    }
-    let text = "406: Not Acceptable\n\nAvailable representations: application/json, \
-        application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, \
-        application/vnd.kubernetes.protobuf;stream=watch";
-    let mut error = ApiError::new(Reason::NotAcceptable, text);
-    error.details = Some(json!({}));
-    Some(Reply::from(error))
-}
-
 /// How items of built-in kinds look in lists: the list says what they are.
 pub(crate) fn as_item(kind: &Kind, mut object: Value) -> Value {
     if kind.custom.is_none()
@@ -102,22 +87,14 @@ pub(crate) fn list(server: &Server, about: &About, request: &Request) -> Result<
     let limit = usize::try_from(limit).unwrap_or(0);
     let from = match request.param("continue") {
         None | Some("") => None,
-        Some(token) => Some(resume(token)?),
+        Some(token) => Some(pages::resume(token)?),
     };
-    let resource = about.served.resource();
-    let (objects, revision) = server.store.with(|s| {
-        let all = s.objects(&resource).into_iter().flat_map(|o| o.iter());
-        let after = |key: &(String, String)| from.as_ref().is_none_or(|(_, last)| key > last);
-        let chosen = all.filter(|(key, object)| after(key) && wanted(object));
-        let chosen: Vec<Arc<Value>> = chosen.map(|(_, object)| Arc::clone(object)).collect();
-        (chosen, s.revision())
-    });
-    let revision = from.map_or(revision, |(revision, _)| revision);
+    let (objects, revision) = pages::chosen(server, about, request, &wanted, from.as_ref())?;
     let mut metadata = json!({"resourceVersion": revision.to_string()});
     let n_all = objects.len();
     let page: Vec<Arc<Value>> = if limit > 0 && n_all > limit {
         let last = &objects[limit - 1];
-        metadata["continue"] = json!(token(revision, last));
+        metadata["continue"] = json!(pages::token(revision, last));
         if request.param("labelSelector").is_none() && request.param("fieldSelector").is_none() {
             metadata["remainingItemCount"] = json!(n_all - limit);
         }
@@ -181,19 +158,10 @@ fn whole_list(kind: &Kind, metadata: &Value, page: &[Arc<Value>]) -> Vec<u8> {
 
 /// What [`as_item`] leaves of an object, as JSON.
 fn write_item(map: &Map<String, Value>, text: &mut String) {
-    let mut mark = '{';
     let fields = map
         .iter()
         .filter(|(key, _)| !matches!(key.as_str(), "kind" | "apiVersion"));
-    for (key, value) in fields {
-        // Writing to a string cannot fail; the names of fields need no escaping at the top.
-        let _ = write!(text, "{mark}\"{key}\":{value}");
-        mark = ',';
-    }
-    if mark == '{' {
-        text.push(mark);
-    }
-    text.push('}');
+    packed::write_fields(fields, text);
 }
 
 /// Changes as they come.
@@ -203,6 +171,7 @@ pub(crate) fn watch(
     request: &Request,
 ) -> Result<Reply, ApiError> {
     let kind = &about.served.kind;
+    accept::check_watch(request)?;
     let wanted = wanted(about, request)?;
     let marked = request.flag("sendInitialEvents");
     let start_at = match request.param("resourceVersion") {
@@ -292,15 +261,13 @@ fn form(request: &Request) -> Result<Form, ApiError> {
             return Ok(Form::MetadataOnly);
         }
         refused = false;
-        if option.starts_with("application/json") || option.starts_with("*/*") {
+        let plain = ["application/json", "application/yaml", "*/*"];
+        if plain.iter().any(|form| option.starts_with(form)) {
             break;
         }
     }
     if refused {
-        return Err(ApiError::new(
-            Reason::NotAcceptable,
-            "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf",
-        ));
+        return Err(accept::only(accept::OBJECTS));
     }
     Ok(Form::Whole)
 }
@@ -334,46 +301,25 @@ fn check_version(server: &Server, request: &Request) -> Result<(), ApiError> {
     let version = options::version(version).map_err(|error| {
         ApiError::bad_request(format!("invalid resource version: {}", error.message))
     })?;
+    let is_exact = request.param("resourceVersionMatch") == Some("Exact");
+    check_future(server, version, (!is_exact).then_some(1))
+}
+
+/// Nobody can read what has not happened yet.
+fn check_future(server: &Server, version: u64, retry_secs: Option<u64>) -> Result<(), ApiError> {
     let now = server.store.with(|s| s.revision());
-    if version > now {
-        let mut error = ApiError::new(
-            Reason::Timeout,
-            format!("Too large resource version: {version}, current: {now}"),
-        );
-        error.details = Some(json!({"causes": [{"reason": "ResourceVersionTooLarge",
-            "message": "Too large resource version"}], "retryAfterSeconds": 1}));
-        return Err(error);
+    if version <= now {
+        return Ok(());
     }
-    Ok(())
-}
-
-/// Where a list goes on: revision, namespace and name, in hexadecimal so that nobody reads meaning
-/// into it.
-fn token(revision: u64, last: &Value) -> String {
-    let text = format!(
-        "{revision}\n{}\n{}",
-        meta::namespace(last),
-        meta::name(last)
+    let mut error = ApiError::new(
+        Reason::Timeout,
+        format!("Timeout: Too large resource version: {version}, current: {now}"),
     );
-    text.bytes().map(|b| format!("{b:02x}")).collect()
-}
-
-fn resume(token: &str) -> Result<(u64, (String, String)), ApiError> {
-    let bad = || {
-        ApiError::bad_request(
-            "invalid continue token: continue key is not valid: it is not one of ours",
-        )
-    };
-    let bytes: Option<Vec<u8>> = (0..token.len())
-        .step_by(2)
-        .map(|i| u8::from_str_radix(token.get(i..i + 2)?, 16).ok())
-        .collect();
-    let text = String::from_utf8(bytes.ok_or_else(bad)?).map_err(|_| bad())?;
-    let mut parts = text.split('\n');
-    let (Some(revision), Some(namespace), Some(name)) = (parts.next(), parts.next(), parts.next())
-    else {
-        return Err(bad());
-    };
-    let revision = revision.parse().map_err(|_| bad())?;
-    Ok((revision, (namespace.to_owned(), name.to_owned())))
+    let mut details = json!({"causes": [{"reason": "ResourceVersionTooLarge",
+        "message": "Too large resource version"}]});
+    if let Some(secs) = retry_secs {
+        details["retryAfterSeconds"] = json!(secs);
+    }
+    error.details = Some(details);
+    Err(error)
 }

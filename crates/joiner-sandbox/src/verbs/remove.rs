@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
-use joiner_machinery::{ApiError, Cause, Kind, Reason, meta};
+use joiner_machinery::{ApiError, Cause, Kind, Reason, crd, meta};
 use serde_json::{Value, json};
 
 use crate::exchange::{Reply, Request};
 use crate::server::Server;
-use crate::store::Inner;
-use crate::verbs::{About, decode, is_dry_run, read};
+use crate::verbs::{About, decode, definitions, is_dry_run, read};
 use crate::versions;
 
 /// How something is deleted.
@@ -43,7 +42,14 @@ impl How {
                 ))
             })?),
             (value, _) => Some(value.as_i64().ok_or_else(|| {
-                ApiError::bad_request("gracePeriodSeconds: must be a whole number")
+                let found = if value.is_number() {
+                    format!("number {value}")
+                } else if value.is_string() {
+                    "string".to_owned()
+                } else {
+                    "value".to_owned()
+                };
+                ApiError::bad_request(format!("json: cannot unmarshal {found} into Go struct field DeleteOptions.gracePeriodSeconds of type int64"))
             })?),
         };
         // As upstream has it, less than nothing is as soon as can be told.
@@ -155,10 +161,14 @@ pub(crate) fn delete_one(server: &Server, about: &About, how: &How) -> Result<Va
         check(kind, &stored, how)?;
         let marked = marked(kind, &stored, how, now);
         if how.dry_run {
-            return Ok(success(kind, &stored));
+            return Ok(if definitions::is_definition(kind) {
+                versions::shown(kind, &marked)
+            } else {
+                success(kind, &stored)
+            });
         }
         if is_finished(kind, &marked) {
-            remove(s, &resource, &key, &stored);
+            s.remove(&resource, &key);
             return Ok(if kind.is("", "Pod") || kind.is("", "Namespace") {
                 versions::shown(kind, &marked)
             } else if returns_object(kind) {
@@ -173,33 +183,10 @@ pub(crate) fn delete_one(server: &Server, about: &About, how: &How) -> Result<Va
         let kept = s.put(&resource, &key, marked);
         Ok(versions::shown(kind, &kept))
     })?;
-    if kind.kind == "CustomResourceDefinition" {
-        server.reload_kinds();
+    if !how.dry_run {
+        definitions::after_change(server, kind);
     }
     Ok(answer)
-}
-
-fn remove(
-    store: &mut Inner,
-    resource: &(String, String),
-    key: &(String, String),
-    stored: &Arc<Value>,
-) {
-    store.remove(resource, key);
-    // Objects of a kind go with its definition.
-    if resource.1 == "customresourcedefinitions" {
-        let group = stored["spec"]["group"].as_str().unwrap_or("").to_owned();
-        let plural = stored["spec"]["names"]["plural"].as_str().unwrap_or("");
-        let custom = (group, plural.to_owned());
-        let keys: Vec<(String, String)> = store
-            .objects(&custom)
-            .into_iter()
-            .flat_map(|objects| objects.keys().cloned())
-            .collect();
-        for key in keys {
-            store.remove(&custom, &key);
-        }
-    }
 }
 
 fn check(kind: &Kind, stored: &Value, how: &How) -> Result<(), ApiError> {
@@ -235,7 +222,10 @@ fn check(kind: &Kind, stored: &Value, how: &How) -> Result<(), ApiError> {
 }
 
 /// The object with the marks of deletion on it.
-fn marked(kind: &Kind, stored: &Value, how: &How, now: Timestamp) -> Value {
+pub(crate) fn marked(kind: &Kind, stored: &Value, how: &How, now: Timestamp) -> Value {
+    if definitions::is_definition(kind) {
+        return marked_definition(stored, now);
+    }
     let mut object = stored.clone();
     let finalizer = match how.propagation.as_deref() {
         Some("Foreground") => Some("foregroundDeletion"),
@@ -273,6 +263,24 @@ fn marked(kind: &Kind, stored: &Value, how: &How, now: Timestamp) -> Value {
     object
 }
 
+/// A definition goes when its objects have gone, whatever else is asked for.
+fn marked_definition(stored: &Value, now: Timestamp) -> Value {
+    let mut object = stored.clone();
+    if !object["metadata"]["deletionTimestamp"].is_null() {
+        object["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+        return object;
+    }
+    object["metadata"]["deletionTimestamp"] = json!(meta::time(now));
+    let list = object["metadata"]["finalizers"].as_array().cloned();
+    let mut list = list.unwrap_or_default();
+    if !list.iter().any(|f| f == crd::FINALIZER) {
+        list.push(json!(crd::FINALIZER));
+    }
+    object["metadata"]["finalizers"] = Value::Array(list);
+    object["status"] = crd::terminating(stored, crd::Termination::Pending, now);
+    object
+}
+
 /// Seconds until a pod must be gone; other kinds go at once.
 fn grace_secs(kind: &Kind, stored: &Value, how: &How) -> u64 {
     if kind.kind != "Pod" || !kind.group.is_empty() {
@@ -307,6 +315,7 @@ fn returns_object(kind: &Kind) -> bool {
                     | "Namespace"
                     | "PersistentVolume"
                     | "PersistentVolumeClaim"
+                    | "ResourceQuota"
                     | "ServiceAccount"
                     | "Service"
             )

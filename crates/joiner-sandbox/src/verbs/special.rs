@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::exchange::{Reply, Request};
 use crate::server::Server;
+use crate::store::packed;
 use crate::verbs::remove::{How, delete_one};
 use crate::verbs::update::{Mode, change, check_address};
 use crate::verbs::{About, decode, is_dry_run, not_allowed};
@@ -45,7 +46,7 @@ pub(crate) fn answer(
         ("", "pods", Some("exec" | "attach" | "portforward")) => Some(Err(ApiError::bad_request(
             "nothing runs in the sandbox: a container has a log, but no processes and no ports",
         ))),
-        ("", "serviceaccounts", Some("token")) => Some(token(server, request)),
+        ("", "serviceaccounts", Some("token")) => Some(token(server, about, request)),
         ("authorization.k8s.io" | "authentication.k8s.io", _, None) => Some(review(kind, request)),
         ("metrics.k8s.io", _, None) => Some(usage::read(server, about, request)),
         _ => None,
@@ -57,9 +58,12 @@ fn bind(server: &Server, about: &About, request: &Request) -> Result<Reply, ApiE
     if request.method != http::Method::POST {
         return Err(not_allowed(&request.method));
     }
-    let binding = decode::object(request)?;
+    let binding = decode::object(request, &other_kind(&about.served.kind, "Binding"))?;
     let node = binding["target"]["name"].as_str().unwrap_or("").to_owned();
     let uid = meta::uid(&binding).to_owned();
+    if node.is_empty() {
+        return Err(no_target());
+    }
     let dry_run = is_dry_run(request)?;
     let mode = Mode {
         manager: request.manager(),
@@ -71,6 +75,10 @@ fn bind(server: &Server, about: &About, request: &Request) -> Result<Reply, ApiE
     let made = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
         "code": 201});
     Ok(Reply::json(StatusCode::CREATED, &made))
+}
+
+fn no_target() -> ApiError {
+    ApiError::new(Reason::Unknown, "target.name: Required value")
 }
 
 /// Gives a pod its node.
@@ -105,10 +113,7 @@ fn bind_in(
         let name = meta::name(pod);
         let current = pod["spec"]["nodeName"].as_str().unwrap_or("");
         let why = if node.is_empty() {
-            return Err(ApiError::new(
-                Reason::Unknown,
-                "target.name: Required value",
-            ));
+            return Err(no_target());
         } else if meta::is_deleting(pod) {
             Some(format!(
                 "pod {name} is being deleted, cannot be assigned to a host"
@@ -146,11 +151,12 @@ fn evict(server: &Server, about: &About, request: &Request) -> Result<Reply, Api
     if request.method != http::Method::POST {
         return Err(not_allowed(&request.method));
     }
-    let eviction = decode::object(request)?;
+    let wanted = other_kind(&about.served.kind, "Eviction");
+    let eviction = decode::object(request, &wanted)?;
     let given = eviction["kind"].as_str().unwrap_or("");
     if !given.is_empty() && given != "Eviction" {
         return Err(ApiError::bad_request(format!(
-            "{given} in version \"v1\" cannot be handled as a Eviction: unknown conversion"
+            "{given} in version \"v1\" cannot be handled as a Eviction: converting (v1.{given}) to (policy.Eviction): unknown conversion"
         )));
     }
     if meta::name(&eviction) != about.name.as_deref().unwrap_or("") {
@@ -269,7 +275,10 @@ fn spent(budget: &Value, pod: &str, kind: Option<&Kind>, now: Timestamp) -> Valu
             subresource: Some("status"),
             now,
         };
-        apply::record(kind, Some(budget), &mut spent, &writer);
+        let mut before = budget.clone();
+        packed::unpack(&mut before);
+        packed::unpack(&mut spent);
+        apply::record(kind, Some(&before), &mut spent, &writer);
     }
     spent
 }
@@ -324,7 +333,7 @@ fn review(kind: &Kind, request: &Request) -> Result<Reply, ApiError> {
     if request.method != http::Method::POST {
         return Err(not_allowed(&request.method));
     }
-    let mut review = decode::object(request)?;
+    let mut review = decode::object(request, kind)?;
     review["status"] = match kind.kind.as_str() {
         "SelfSubjectRulesReview" => json!({"incomplete": false,
             "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
@@ -339,11 +348,30 @@ fn review(kind: &Kind, request: &Request) -> Result<Reply, ApiError> {
     Ok(Reply::json(StatusCode::CREATED, &review))
 }
 
-fn token(server: &Server, request: &Request) -> Result<Reply, ApiError> {
-    let mut asked = decode::object(request)?;
+fn token(server: &Server, about: &About, request: &Request) -> Result<Reply, ApiError> {
+    let wanted = other_kind(&about.served.kind, "TokenRequest");
+    let mut asked = decode::object(request, &wanted)?;
     let until = server.clock.now() + jiff::SignedDuration::from_hours(1);
     asked["status"] = json!({"token": server.uid(), "expirationTimestamp": meta::time(until)});
     Ok(Reply::json(StatusCode::CREATED, &asked))
+}
+
+/// What a body to a subresource is, by the name of its kind.
+fn other_kind(kind: &Kind, name: &str) -> Kind {
+    Kind {
+        kind: name.to_owned(),
+        custom: None,
+        ..kind.clone()
+    }
+}
+
+/// What a body to the scale of a kind is.
+pub(crate) fn scale_kind(kind: &Kind) -> Kind {
+    Kind {
+        group: "autoscaling".to_owned(),
+        version: "v1".to_owned(),
+        ..other_kind(kind, "Scale")
+    }
 }
 
 /// A scale that is put must be one, of the object in the path.
@@ -351,7 +379,20 @@ pub(crate) fn check_scale(about: &About, scale: &Value) -> Result<(), ApiError> 
     let given = scale["kind"].as_str().unwrap_or("");
     if !given.is_empty() && given != "Scale" {
         return Err(ApiError::bad_request(format!(
-            "{given} in version \"v1\" cannot be handled as a Scale: unknown conversion"
+            "{given} in version \"v1\" cannot be handled as a Scale: converting (v1.{given}) to (autoscaling.Scale): unknown conversion"
+        )));
+    }
+    let replicas = &scale["spec"]["replicas"];
+    let found = match replicas {
+        Value::Null | Value::Number(_) => None,
+        Value::String(_) => Some("string"),
+        Value::Bool(_) => Some("bool"),
+        Value::Array(_) => Some("array"),
+        Value::Object(_) => Some("object"),
+    };
+    if let Some(found) = found {
+        return Err(ApiError::bad_request(format!(
+            "Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal {found} into Go struct field ScaleSpec.spec.replicas of type int32"
         )));
     }
     check_address(about, scale)
@@ -392,12 +433,11 @@ pub(crate) fn with_scale(kind: &Kind, object: &Value, scale: &Value) -> Result<V
             message: format!("Invalid value: {replicas}: must be greater than or equal to 0"),
             field: "spec.replicas".to_owned(),
         };
-        let scale_kind = Kind {
-            group: "autoscaling".to_owned(),
-            kind: "Scale".to_owned(),
-            ..kind.clone()
-        };
-        return Err(ApiError::invalid(&scale_kind, meta::name(object), &[cause]));
+        return Err(ApiError::invalid(
+            &scale_kind(kind),
+            meta::name(object),
+            &[cause],
+        ));
     }
     let mut changed = object.clone();
     changed["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].clone();

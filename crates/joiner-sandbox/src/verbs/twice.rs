@@ -9,14 +9,44 @@ use serde_json::{Map, Value};
 /// Reads a value, and the paths of fields that came twice.
 pub(crate) fn read(text: &str) -> Result<(Value, Vec<String>), serde_json::Error> {
     let found = RefCell::new(Vec::new());
+    let value = read_noting(text, Note::Twice, &found)?;
+    Ok((value, found.into_inner()))
+}
+
+/// Puts sentences about fields, such as `unknown field "a.b"`, in the order of a text.
+pub(crate) fn sort(text: &str, sentences: &mut [String]) {
+    let found = RefCell::new(Vec::new());
+    if read_noting(text, Note::All, &found).is_err() {
+        return;
+    }
+    let order = found.into_inner();
+    sentences.sort_by_cached_key(|sentence| {
+        let field = sentence.split('"').nth(1).unwrap_or("");
+        order.iter().position(|known| known == field)
+    });
+}
+
+/// Which fields are noted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Note {
+    All,
+    Twice,
+}
+
+fn read_noting(
+    text: &str,
+    note: Note,
+    found: &RefCell<Vec<String>>,
+) -> Result<Value, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let seed = Seed {
         path: Path::Root,
-        found: &found,
+        note,
+        found,
     };
     let value = seed.deserialize(&mut reader)?;
     reader.end()?;
-    Ok((value, found.into_inner()))
+    Ok(value)
 }
 
 /// Where the reader is; written out only when there is something to say.
@@ -40,6 +70,7 @@ impl fmt::Display for Path<'_> {
 
 struct Seed<'p> {
     path: Path<'p>,
+    note: Note,
     found: &'p RefCell<Vec<String>>,
 }
 
@@ -91,6 +122,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
         loop {
             let seed = Seed {
                 path: Path::Index(&self.path, items.len()),
+                note: self.note,
                 found: self.found,
             };
             match access.next_element_seed(seed)? {
@@ -104,12 +136,18 @@ impl<'de> Visitor<'de> for Seed<'_> {
         let mut map = Map::new();
         while let Some(key) = access.next_key::<String>()? {
             let path = Path::Key(&self.path, &key);
-            if map.contains_key(&key) {
+            if self.note == Note::All {
+                self.found.borrow_mut().push(path.to_string());
+            } else if map.contains_key(&key) {
                 let field = format!("duplicate field \"{path}\"");
                 self.found.borrow_mut().push(field);
             }
-            let found = self.found;
-            let value = access.next_value_seed(Seed { path, found })?;
+            let seed = Seed {
+                path,
+                note: self.note,
+                found: self.found,
+            };
+            let value = access.next_value_seed(seed)?;
             map.insert(key, value);
         }
         Ok(Value::Object(map))
@@ -132,5 +170,14 @@ mod tests {
             ["duplicate field \"a.b\"", "duplicate field \"c[0].d\""]
         );
         assert!(read("{} x").is_err());
+    }
+
+    #[test]
+    fn fields_come_in_the_order_of_the_text() {
+        let text = r#"{"z": {"y": [{"b": 1, "a": 2}]}, "c": 3}"#;
+        let mut all = ["c", "z.y[0].a", "z.y[0].b"].map(|f| format!("unknown field \"{f}\""));
+        sort(text, &mut all);
+        let expected = ["z.y[0].b", "z.y[0].a", "c"];
+        assert_eq!(all, expected.map(|f| format!("unknown field \"{f}\"")));
     }
 }

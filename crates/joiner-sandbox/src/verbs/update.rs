@@ -1,5 +1,7 @@
 //! Replace and patch, of whole objects and of subresources.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use jiff::Timestamp;
 use joiner_machinery::{ApiError, Cause, Kind, Reason, Subresource, apply, meta, patch as patches};
@@ -10,7 +12,7 @@ use crate::registry::Served;
 use crate::server::Server;
 use crate::store::Inner;
 use crate::verbs::create::{By, insert, settle_namespace};
-use crate::verbs::{About, decode, is_dry_run, read, remove, special};
+use crate::verbs::{About, decode, definitions, is_dry_run, read, remove, special};
 use crate::{rules, versions};
 
 /// How a change is recorded.
@@ -30,7 +32,12 @@ pub(crate) fn replace(
     subresource: Option<Subresource>,
     request: &Request,
 ) -> Result<Reply, ApiError> {
-    let (mut object, twice) = decode::object_noting(request)?;
+    let scale_kind = special::scale_kind(&about.served.kind);
+    let wanted = match subresource {
+        Some(Subresource::Scale) => &scale_kind,
+        Some(_) | None => &about.served.kind,
+    };
+    let (mut object, twice) = decode::object_noting(request, wanted)?;
     let mode = Mode {
         manager: request.manager(),
         subresource,
@@ -49,7 +56,7 @@ pub(crate) fn replace(
             Ok(())
         });
     }
-    decode::check_type(&about.served, &mut object)?;
+    decode::check_type(&about.served, &mut object, request)?;
     let warnings = rules::read_body(&about.served, &mut object, request, twice)?;
     check_address(about, &object)?;
     settle_namespace(&about.served, about.namespace.as_deref(), &mut object)?;
@@ -134,7 +141,7 @@ pub(crate) fn patch(
         applied: false,
     };
     let media = request.media_type();
-    if media == "application/apply-patch+yaml" || media == "application/apply-patch+cbor" {
+    if media == "application/apply-patch+yaml" {
         return apply_patch(server, about, mode, request);
     }
     let kind = &about.served.kind;
@@ -146,7 +153,7 @@ pub(crate) fn patch(
     if !known {
         return Err(decode::unsupported_patch(kind, media));
     }
-    let body = decode::json(&request.body)?;
+    let body = decode::patch(&request.body)?;
     let patched = |current: &Value| match media {
         "application/json-patch+json" => patches::json(current, &body),
         "application/merge-patch+json" => patches::merge(current, &body),
@@ -179,7 +186,7 @@ fn read_patched(
 ) -> Result<Vec<String>, ApiError> {
     let kind = &about.served.kind;
     let before = object.clone();
-    let read = decode::check_type(&about.served, object)
+    let read = decode::check_type(&about.served, object, request)
         .and_then(|()| rules::read(&about.served, object, request));
     read.map_err(|error| {
         if kind.custom.is_some() || error.reason != Reason::BadRequest {
@@ -250,7 +257,30 @@ fn read_config(
     request: &Request,
 ) -> Result<Vec<String>, ApiError> {
     let given = config.clone();
-    let warnings = rules::read(&about.served, config, request)?;
+    let typed = |why: &str| {
+        let kind = &about.served.kind;
+        let version = match kind.group.as_str() {
+            "" => format!("/{}", kind.version),
+            group => format!("{group}/{}", kind.version),
+        };
+        ApiError::new(
+            Reason::Unknown,
+            format!(
+                "failed to create typed patch object ({}/{}; {version}, Kind={}): {why}",
+                meta::namespace(&given),
+                meta::name(&given),
+                kind.kind
+            ),
+        )
+    };
+    let warnings = rules::read(&about.served, config, request).map_err(|error| {
+        // A strict reading comes first; a wrong type is found by who keeps track of owners.
+        let wrong = error.message.split_once("cannot be handled as a ");
+        match wrong.and_then(|(_, rest)| rest.split_once(": json: ")) {
+            Some((_, why)) => typed(why),
+            None => error,
+        }
+    })?;
     keep_given(&given, config);
     let unknown: Vec<String> = warnings
         .iter()
@@ -267,20 +297,7 @@ fn read_config(
         [one] => one.clone(),
         many => format!("errors:\n  {}", many.join("\n  ")),
     };
-    let kind = &about.served.kind;
-    let version = match kind.group.as_str() {
-        "" => format!("/{}", kind.version),
-        group => format!("{group}/{}", kind.version),
-    };
-    Err(ApiError::new(
-        Reason::Unknown,
-        format!(
-            "failed to create typed patch object ({}/{}; {version}, Kind={}): {all}",
-            meta::namespace(config),
-            meta::name(config),
-            kind.kind
-        ),
-    ))
+    Err(typed(&all))
 }
 
 /// Takes out what reading has filled in: only what somebody states is applied.
@@ -308,7 +325,7 @@ fn apply_patch(
     mode: Mode<'_>,
     request: &Request,
 ) -> Result<Reply, ApiError> {
-    let mut config = decode::yaml(&request.body)?;
+    let mut config = decode::configuration(&request.body)?;
     check_config(about, &config)?;
     let warnings = read_config(about, &mut config, request)?;
     let force = request.flag("force");
@@ -368,13 +385,34 @@ fn apply_patch(
     Ok(read::reply(server, kind, request, changed)?.warn(warnings))
 }
 
-/// Reads an object, changes it and writes it back, all under the lock.
+/// What came of a change.
+pub(crate) enum Changed {
+    /// It was written.
+    Stored(Arc<Value>),
+    /// It was not: a dry run, or nothing has changed.
+    Shown(Value),
+}
+
+/// Changes an object and returns it as the client of this kind sees it.
 pub(crate) fn change(
     server: &Server,
     about: &About,
     mode: Mode<'_>,
     edit: impl FnMut(&Value, Timestamp) -> Result<Value, ApiError>,
 ) -> Result<Value, ApiError> {
+    Ok(match store_change(server, about, mode, edit)? {
+        Changed::Stored(stored) => versions::shown(&about.served.kind, &stored),
+        Changed::Shown(object) => object,
+    })
+}
+
+/// Reads an object, changes it and writes it back, all under the lock.
+pub(crate) fn store_change(
+    server: &Server,
+    about: &About,
+    mode: Mode<'_>,
+    edit: impl FnMut(&Value, Timestamp) -> Result<Value, ApiError>,
+) -> Result<Changed, ApiError> {
     let mut edit = edit;
     let served = &about.served;
     let kind = &served.kind;
@@ -402,23 +440,18 @@ pub(crate) fn change(
             return Err(decode::too_large());
         }
         if same(&before, &object) || mode.dry_run {
-            return Ok(object);
+            return Ok(Changed::Shown(object));
         }
-        finish(s, served, &key, object)
+        Ok(Changed::Stored(finish(s, served, &key, object)))
     })?;
-    if !mode.dry_run && kind.kind == "CustomResourceDefinition" {
-        server.reload_kinds();
+    if !mode.dry_run {
+        definitions::after_change(server, kind);
     }
     Ok(written)
 }
 
 /// Writes a changed object, or removes it when the last finalizer of a deleted one is gone.
-fn finish(
-    store: &mut Inner,
-    served: &Served,
-    key: &(String, String),
-    object: Value,
-) -> Result<Value, ApiError> {
+fn finish(store: &mut Inner, served: &Served, key: &(String, String), object: Value) -> Arc<Value> {
     let kind = &served.kind;
     let resource = served.resource();
     let gone = remove::is_finished(kind, &object);
@@ -426,7 +459,7 @@ fn finish(
     if gone {
         store.remove(&resource, key);
     }
-    Ok(versions::shown(kind, &stored))
+    stored
 }
 
 /// A version or uid in the body must be the current one.

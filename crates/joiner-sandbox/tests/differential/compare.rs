@@ -31,6 +31,9 @@ impl Answer {
             return value;
         }
         let text = String::from_utf8_lossy(&self.body).into_owned();
+        if self.content_type == "application/yaml" {
+            return serde_saphyr::from_str(&text).expect("an answer in YAML");
+        }
         let lines: Result<Vec<Value>, _> = text.lines().map(serde_json::from_str).collect();
         match lines {
             Ok(events) if !events.is_empty() => Value::Array(events),
@@ -40,6 +43,17 @@ impl Answer {
 }
 
 impl Answer {
+    /// No answer in time.
+    pub(crate) fn late() -> Self {
+        Self {
+            status: 0,
+            content_type: String::new(),
+            warnings: Vec::new(),
+            retry_after: String::new(),
+            body: b"no answer in time".to_vec(),
+        }
+    }
+
     fn summary(&self) -> String {
         let body = self.value();
         let said = body.get("message").unwrap_or(&body).to_string();
@@ -209,10 +223,14 @@ fn steady_text(text: &str, key: &str) -> String {
         return "<address>".to_owned();
     }
     static GENERATED: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"\b(Gen_|gen-)[a-z0-9]{5}\b").expect("a valid pattern"));
+        LazyLock::new(|| Regex::new(r"\b(Gen_|gen-|gen\.)[a-z0-9]{5}\b").expect("a valid pattern"));
+    static TOO_OLD: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(too old resource version: \d+) \(\d+\)").expect("a valid pattern")
+    });
     static RECORD: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"in record \(\d+\)").expect("a valid pattern"));
     let text = GENERATED.replace_all(text, "$1*");
+    let text = TOO_OLD.replace_all(&text, "$1 (<version>)");
     let text = RECORD.replace_all(&text, "in record (<version>)");
     let text = sorted_list(&text);
     let text = UID.replace_all(&text, "<uid>");

@@ -11,8 +11,10 @@
 //! ```
 //!
 //! `save` keeps a value of the answer, and `${version}` is where it goes later: each of the two
-//! servers has values of its own. `until` repeats the request until the status comes. In a body,
-//! `@pad(N)` stands for N letters and `@ff` for a byte that is not UTF-8.
+//! servers has values of its own. `until` repeats the request until the status comes, `until-body`
+//! until the text does, and `compact` makes the server forget what was before. In a body, `@pad(N)`
+//! stands for N letters, `@rep(N,TEXT)` for a text N times, `@hex(..)` for bytes, and `@ff` for one
+//! that is not UTF-8.
 
 use std::collections::BTreeMap;
 
@@ -27,6 +29,10 @@ pub(crate) struct Case {
     pub(crate) saves: Vec<(String, String)>,
     /// Status to wait for.
     pub(crate) until: Option<u16>,
+    /// Text of the body to wait for.
+    pub(crate) until_body: Option<String>,
+    /// The past is forgotten first.
+    pub(crate) compact: bool,
     body: String,
 }
 
@@ -41,10 +47,16 @@ impl Case {
             rest = if let Some(after) = after.strip_prefix("ff") {
                 body.push(0xff);
                 after
-            } else if let Some((n, after)) =
-                after.strip_prefix("pad(").and_then(|t| t.split_once(')'))
-            {
+            } else if let Some((n, after)) = argument(after, "pad(") {
                 body.extend(std::iter::repeat_n(b'x', n.parse().expect("a number")));
+                after
+            } else if let Some((repeated, after)) = argument(after, "rep(") {
+                let (n, text) = repeated.split_once(',').expect("a number and a text");
+                body.extend(text.repeat(n.parse().expect("a number")).bytes());
+                after
+            } else if let Some((digits, after)) = argument(after, "hex(") {
+                let byte = |i| u8::from_str_radix(&digits[i..i + 2], 16).expect("hex digits");
+                body.extend((0..digits.len()).step_by(2).map(byte));
                 after
             } else {
                 body.push(b'@');
@@ -54,6 +66,11 @@ impl Case {
         body.extend(rest.bytes());
         body
     }
+}
+
+/// What is in the parentheses of a word, and what comes after them.
+fn argument<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
+    text.strip_prefix(word)?.split_once(')')
 }
 
 /// Puts saved values where they belong.
@@ -93,6 +110,8 @@ fn parse_one(text: &str) -> Case {
                 case.saves.push((name.to_owned(), path.to_owned()));
             }
             "until" => case.until = Some(value.parse().expect("a status")),
+            "until-body" => case.until_body = Some(value.to_owned()),
+            "compact" => case.compact = true,
             _ => case.headers.push((key.to_owned(), value.to_owned())),
         }
     }

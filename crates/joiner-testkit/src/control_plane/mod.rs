@@ -22,8 +22,11 @@
 //! A control plane in a static is therefore fine, too.
 //!
 //! *Assumptions.* Unix, a shell, and a folder for temporary files. There are no nodes and no
-//! kubelets: a pod is scheduled at most. Pods get no service account tokens.
+//! kubelets: a pod is scheduled at most. Pods get no service account tokens; whoever asks for one
+//! gets it, as [`apply_chart`] does to act with exactly the chart's permissions.
 
+mod chart;
+mod helm;
 mod processes;
 mod programs;
 
@@ -35,6 +38,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
+pub use chart::{Chart, apply_chart};
+pub use helm::{HELM_VARIABLE, HELM_VERSION, Helm, helm_cache};
 use processes::{Processes, random_token};
 pub use programs::{FOLDER_VARIABLE, Program, Programs, VERSION, assets, cache_folder, is_ci};
 
@@ -94,6 +99,23 @@ pub enum Error {
     /// The command failed; often that is what a test is about.
     #[error("kubectl {arguments}: {message}")]
     Kubectl {
+        /// The command.
+        arguments: String,
+        /// What it said.
+        message: String,
+    },
+    /// Nobody has built helm.
+    #[error("there is no helm: run `cargo xtask helm`, which needs Go, or set JOINER_HELM")]
+    NoHelm,
+    /// A helm was named that is not there.
+    #[error("JOINER_HELM names {}, which is no file", path.display())]
+    NotHelm {
+        /// What was named.
+        path: PathBuf,
+    },
+    /// The command failed; often that is what a test is about.
+    #[error("helm {arguments}: {message}")]
+    Helm {
         /// The command.
         arguments: String,
         /// What it said.
@@ -281,8 +303,26 @@ impl ControlPlane {
         })?;
         self.ca = found.unwrap_or_default();
         self.write(CA, &self.ca)?;
-        let text = kubeconfig(&self.url, &self.token, &self.folder().join(CA));
+        let text = self.kubeconfig_for("admin", &self.token, "default");
         self.write(KUBECONFIG, &text)
+    }
+
+    /// The text of a kubeconfig for whoever has this token.
+    fn kubeconfig_for(&self, user: &str, token: &str, namespace: &str) -> String {
+        let config = json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "test", "cluster": {
+                "server": self.url,
+                "certificate-authority": self.folder().join(CA).display().to_string(),
+            }}],
+            "users": [{"name": user, "user": {"token": token}}],
+            "contexts": [{"name": "test", "context": {
+                "cluster": "test", "user": user, "namespace": namespace,
+            }}],
+            "current-context": "test",
+        });
+        format!("{config:#}\n")
     }
 
     fn await_answer(&mut self, what: &'static str, arguments: &[&str]) -> Result<(), Error> {
@@ -392,20 +432,6 @@ fn authority(bundle: &str) -> Option<String> {
     let (others, last) = whole.rsplit_once(BEGIN)?;
     let certificate = format!("{BEGIN}{last}{END}\n");
     others.contains(BEGIN).then_some(certificate)
-}
-
-fn kubeconfig(url: &str, token: &str, ca: &Path) -> String {
-    let config = json!({
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "test", "cluster": {
-            "server": url, "certificate-authority": ca.display().to_string(),
-        }}],
-        "users": [{"name": "admin", "user": {"token": token}}],
-        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}],
-        "current-context": "test",
-    });
-    format!("{config:#}\n")
 }
 
 #[cfg(test)]

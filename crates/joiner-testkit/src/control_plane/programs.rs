@@ -125,11 +125,15 @@ pub fn assets() -> Option<PathBuf> {
 /// else below the user's cache folder. `None` when the environment names neither.
 #[must_use]
 pub fn cache_folder() -> Option<PathBuf> {
+    Some(cache()?.join("control-plane").join(VERSION))
+}
+
+/// Where everything is kept that was built from source.
+pub(super) fn cache() -> Option<PathBuf> {
     let ours = setting("JOINER_CACHE").map(PathBuf::from);
     let users = || setting("XDG_CACHE_HOME").map(|cache| PathBuf::from(cache).join("joiner"));
     let home = || setting("HOME").map(|home| PathBuf::from(home).join(".cache/joiner"));
-    let cache = ours.or_else(users).or_else(home)?;
-    Some(cache.join("control-plane").join(VERSION))
+    ours.or_else(users).or_else(home)
 }
 
 /// True where a test that cannot run is a failure.
@@ -139,6 +143,6 @@ pub fn is_ci() -> bool {
 }
 
 /// A variable of the environment that is set to something.
-fn setting(name: &str) -> Option<std::ffi::OsString> {
+pub(super) fn setting(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }

@@ -15,6 +15,7 @@
     reason = "a test that cannot go on should stop, and one that is skipped should say so"
 )]
 
+mod command;
 mod sandbox;
 mod transcript;
 
@@ -64,6 +65,11 @@ fn workloads() {
 #[test]
 fn nodes() {
     run("nodes", include_str!("scripts/nodes.txt"));
+}
+
+#[test]
+fn priorities_volumes_and_jobs() {
+    run("pressure", include_str!("scripts/pressure.txt"));
 }
 
 #[test]

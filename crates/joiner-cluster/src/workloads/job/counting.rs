@@ -90,6 +90,7 @@ impl Job<'_, '_> {
         let completions = self.object["spec"]["completions"]
             .as_i64()
             .unwrap_or(i64::MAX);
+        let waits_for_end = self.waits_for_end();
         for pod in tracked {
             let object = &pod.object;
             let index = index_of(object).filter(|index| *index < completions);
@@ -99,10 +100,10 @@ impl Job<'_, '_> {
                 (Some(_), None) => true,
                 (Some(_) | None, _) => self.counts.has(meta::uid(object)),
             };
-            if !has_succeeded && !has_failed(&pod.facts) {
+            if !has_succeeded && !has_failed(&pod.facts, waits_for_end) {
                 continue;
             }
-            if stored {
+            if stored || (!has_succeeded && self.is_ignored(pod)) {
                 self.actions.push(untracked(object));
                 continue;
             }
@@ -132,11 +133,12 @@ pub(super) fn index_of(pod: &Value) -> Option<i64> {
     meta::annotation(pod, super::making::INDEX)?.parse().ok()
 }
 
-/// A pod that is deleted before it ends never gets to fail in so many words.
-pub(super) fn has_failed(pod: &Facts) -> bool {
+/// A pod that is deleted before it ends never gets to fail in so many words, unless the Job waits
+/// for its end.
+pub(super) fn has_failed(pod: &Facts, waits_for_end: bool) -> bool {
     match pod.phase {
         Phase::Failed => true,
         Phase::Succeeded => false,
-        Phase::Pending | Phase::Unknown | Phase::Running => pod.is_deleting,
+        Phase::Pending | Phase::Unknown | Phase::Running => pod.is_deleting && !waits_for_end,
     }
 }

@@ -33,6 +33,11 @@ impl Indexes {
         self.0.len() as i64
     }
 
+    /// How many are in both sets.
+    pub(super) fn common(&self, other: &Self) -> i64 {
+        self.0.intersection(&other.0).count() as i64
+    }
+
     /// The text, or null when there are none. Two in a row are listed, three or more a range.
     pub(super) fn text(&self) -> Value {
         let mut parts: Vec<String> = Vec::new();

@@ -1,18 +1,20 @@
 //! Creates and deletes the pods of a Job.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use joiner_machinery::meta;
 use serde_json::{Value, json};
 
 use super::counting::{has_failed, index_of};
+use super::indexes::Indexes;
+use super::per_index::FAILURES;
 use super::{Backoff, Job, TRACKING, is_tracked, untracked};
 use crate::fields;
 use crate::names::Fresh;
 use crate::view::Action;
 use crate::workloads::owned::Child;
-use crate::workloads::pods::{self, Facts, PODS, Phase};
+use crate::workloads::pods::{self, PODS, Phase};
 
 /// The index of a pod, as label and annotation.
 pub(super) const INDEX: &str = "batch.kubernetes.io/job-completion-index";
@@ -34,7 +36,7 @@ impl Job<'_, '_> {
             return;
         }
         let waits_for = |pod: &&&Child| pod.facts.is_terminating();
-        let leaving = match self.object["spec"]["podReplacementPolicy"] == "Failed" {
+        let leaving = match self.waits_for_end() {
             true => self.pods.iter().filter(waits_for).count() as i64,
             false => 0,
         };
@@ -44,7 +46,12 @@ impl Job<'_, '_> {
             return;
         }
         let refused = backoff.map(|backoff| backoff.until);
-        let until = self.retry_time().into_iter().chain(refused).max();
+        // Where indexes fail on their own account they also wait on their own.
+        let failures = match self.limit_per_index() {
+            None => self.retry_time(None),
+            Some(_) => None,
+        };
+        let until = failures.into_iter().chain(refused).max();
         match until.filter(|until| *until > self.view.now) {
             Some(until) => self.wake_at(until),
             None => self.create(missing),
@@ -55,20 +62,26 @@ impl Job<'_, '_> {
         let spec = &self.object["spec"];
         let parallelism = fields::count(&spec["parallelism"], 1);
         match spec["completions"].as_i64() {
-            Some(completions) => (completions - self.succeeded()).clamp(0, parallelism.max(0)),
+            Some(completions) => {
+                let given_up = self.given_up.as_ref().map_or(0, Indexes::len);
+                (completions - self.succeeded() - given_up).clamp(0, parallelism.max(0))
+            }
             None if self.succeeded() > 0 => active,
             None => parallelism,
         }
     }
 
-    /// When the next pod may follow those that failed since the last success.
-    fn retry_time(&self) -> Option<Timestamp> {
-        let ends = |wanted: fn(&Facts) -> bool| {
-            let pods = self.pods.iter().filter(move |pod| wanted(&pod.facts));
-            pods.map(|pod| end_of(&pod.object))
-        };
-        let success = ends(|pod| pod.phase == Phase::Succeeded).max();
-        let failures: Vec<Timestamp> = ends(has_failed)
+    /// When the next pod may follow those that failed since the last success, for one index or all.
+    fn retry_time(&self, index: Option<i64>) -> Option<Timestamp> {
+        let is_meant =
+            |pod: &&&Child| index.is_none_or(|index| index_of(&pod.object) == Some(index));
+        let pods = || self.pods.iter().filter(is_meant);
+        let waits = self.waits_for_end();
+        let succeeded = |pod: &&&Child| pod.facts.phase == Phase::Succeeded;
+        let failed = |pod: &&&Child| has_failed(&pod.facts, waits) && !self.is_ignored(pod);
+        let end = |pod: &&Child| end_of(&pod.object);
+        let success = pods().filter(succeeded).map(end).max();
+        let failures: Vec<Timestamp> = (pods().filter(failed).map(end))
             .filter(|end| success.is_none_or(|success| *end > success))
             .collect();
         let last = failures.iter().max()?;
@@ -109,18 +122,30 @@ impl Job<'_, '_> {
     }
 
     /// The lowest indexes that have neither succeeded nor have an active pod.
-    fn free_indexes(&self, missing: i64) -> Vec<i64> {
+    fn free_indexes(&mut self, missing: i64) -> Vec<i64> {
         let taken: BTreeSet<i64> = self
             .active
             .iter()
             .filter_map(|pod| index_of(&pod.object))
             .collect();
         let completions = fields::count(&self.object["spec"]["completions"], 0);
-        let is_done = |index: i64| self.indexes.as_ref().is_some_and(|done| done.has(index));
-        (0..completions)
-            .filter(|index| !taken.contains(index) && !is_done(*index))
-            .take(usize::try_from(missing).unwrap_or(0))
-            .collect()
+        let ended = [&self.indexes, &self.given_up];
+        let is_over = |index: i64| ended.into_iter().flatten().any(|set| set.has(index));
+        let mut free: Vec<i64> = (0..completions)
+            .filter(|index| !taken.contains(index) && !is_over(*index))
+            .collect();
+        if self.limit_per_index().is_some() {
+            let mut times: BTreeMap<i64, Timestamp> = BTreeMap::new();
+            times.extend(
+                free.iter()
+                    .filter_map(|ix| Some((*ix, self.retry_time(Some(*ix))?))),
+            );
+            times.retain(|_, time| *time > self.view.now);
+            free.retain(|index| !times.contains_key(index));
+            times.into_values().for_each(|time| self.wake_at(time));
+        }
+        free.truncate(usize::try_from(missing).unwrap_or(0));
+        free
     }
 
     fn new_pod(&self, index: Option<i64>, base: &str, name: String) -> Value {
@@ -142,6 +167,10 @@ impl Job<'_, '_> {
         if let Some(index) = index {
             pods::label(&mut pod, INDEX, &index.to_string());
             pods::annotate(&mut pod, INDEX, &index.to_string());
+            if self.limit_per_index().is_some() {
+                let failures = self.failures_of(index).to_string();
+                pods::annotate(&mut pod, FAILURES, &failures);
+            }
             pod["spec"]["hostname"] = json!(base.trim_end_matches('-'));
             for list in ["initContainers", "containers"] {
                 let containers = pod["spec"][list].as_array_mut();

@@ -82,7 +82,7 @@ impl<'a> StatefulSet<'a, '_> {
         pod
     }
 
-    /// Claims have no owner: they outlive the set.
+    /// Claims have no owner at first: unless the policy says otherwise they outlive the set.
     fn new_claim(&self, template: &Value, name: &str) -> Value {
         let mut claim = json!({
             "apiVersion": "v1",
@@ -104,6 +104,7 @@ impl<'a> StatefulSet<'a, '_> {
     }
 }
 
-fn claim_name(template: &Value, pod: &str) -> String {
+/// The name of the claim that a pod gets for a template.
+pub(super) fn claim_name(template: &Value, pod: &str) -> String {
     format!("{}-{pod}", meta::name(template))
 }

@@ -1,33 +1,57 @@
-//! The catalog of a node class: which instance types it can launch, and what they offer.
+//! What an EC2NodeClass can launch: its figures put to the built-in catalog.
 
-use anyhow::Context;
 use joiner_catalog::{
-    AmiFamily, BlockDevice, ClassSettings, InterfaceKind, NetworkInterface, Threshold, ec2,
+    AmiFamily, BlockDevice, ClassSettings, InterfaceKind, NetworkInterface, Threshold,
+    UnknownAmiFamily, UnknownRegion, ec2,
 };
 use joiner_model::{InstanceType, keys};
-use joiner_state::{ClassFigures, EvictionThreshold, NodeClass};
+use serde_json::Value;
+
+use crate::class_figures::{ClassFigures, EvictionThreshold};
+
+/// Why a class has no instance types.
+#[derive(Debug, thiserror::Error)]
+pub enum ClassTypesError {
+    /// The class names a family of images that we do not know.
+    #[error("EC2NodeClass {class}")]
+    Family {
+        /// Name of the class.
+        class: String,
+        /// What it says.
+        #[source]
+        source: UnknownAmiFamily,
+    },
+    /// There is no catalog of the region.
+    #[error(transparent)]
+    Region(#[from] UnknownRegion),
+}
 
 /// The types of an EC2NodeClass in a region, with warnings about what is not known offline.
-pub(crate) fn ec2_types(
-    class: &NodeClass,
+///
+/// # Errors
+/// The region or the family of images is not known.
+pub fn ec2_types(
+    (name, object): (&str, &Value),
     figures: &ClassFigures,
     region: &str,
     warnings: &mut Vec<String>,
-) -> anyhow::Result<Vec<InstanceType>> {
-    let name = &class.reference.name;
+) -> Result<Vec<InstanceType>, ClassTypesError> {
     if let Some(text) = &figures.max_pods_expression {
         warnings.push(format!(
             "EC2NodeClass {name}: maxPods is an expression ({text:?}), which is not evaluated; the \
              default pod density is used"
         ));
     }
-    if !class.object["spec"]["placementGroupSelector"].is_null() {
+    if !object["spec"]["placementGroupSelector"].is_null() {
         warnings.push(format!(
             "EC2NodeClass {name}: the strategy of its placement group is not known offline; types \
              are not filtered by it"
         ));
     }
-    let settings = settings(figures).with_context(|| format!("EC2NodeClass {name}"))?;
+    let settings = settings(figures).map_err(|source| ClassTypesError::Family {
+        class: name.to_owned(),
+        source,
+    })?;
     let mut types = ec2(region, &settings)?.types;
     if let Some(zones) = &figures.zones {
         for ty in &mut types {
@@ -38,7 +62,7 @@ pub(crate) fn ec2_types(
     Ok(types)
 }
 
-fn settings(figures: &ClassFigures) -> anyhow::Result<ClassSettings> {
+fn settings(figures: &ClassFigures) -> Result<ClassSettings, UnknownAmiFamily> {
     let family = figures.ami_family.as_deref().map(str::parse).transpose()?;
     let threshold = |t: &EvictionThreshold| match t {
         EvictionThreshold::Bytes(n) => Threshold::Bytes(*n),

@@ -1,0 +1,48 @@
+//! What a simulated cloud is told at its start.
+
+use joiner_model::InstanceType;
+
+use crate::delays::Delays;
+use crate::faults::Faults;
+
+/// Label of the ConfigMaps that are machines.
+pub const INSTANCE_LABEL: &str = "joiner.dev/simulated-instance";
+/// Label of the Nodes that simulated machines join as.
+pub const SIMULATED_LABEL: &str = "joiner.dev/simulated";
+/// ConfigMap whose key `faults` changes the faults of a running cloud.
+pub const FAULTS_CONFIG_MAP: &str = "joiner-simulated-cloud";
+
+/// Settings of a simulated cloud.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Namespace of its ConfigMaps.
+    pub namespace: String,
+    /// EC2 region that EC2NodeClasses buy in.
+    pub region: String,
+    /// Whatever looks random derives from it.
+    pub seed: u64,
+    /// Types from a catalog file; without one, KWOKNodeClasses sell upstream's generic machines and
+    /// EC2NodeClasses those of the region.
+    pub instance_types: Option<Vec<InstanceType>>,
+    /// How long machines take.
+    pub delays: Delays,
+    /// What goes wrong from the start.
+    pub faults: Faults,
+    /// Plays the kubelets of its machines, too. Off where somebody else does: an embedded control
+    /// plane, or KWOK.
+    pub simulated_kubelets: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            namespace: "kube-system".to_owned(),
+            region: "us-east-1".to_owned(),
+            seed: 0,
+            instance_types: None,
+            delays: Delays::default(),
+            faults: Faults::default(),
+            simulated_kubelets: false,
+        }
+    }
+}

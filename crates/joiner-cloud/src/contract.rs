@@ -1,0 +1,124 @@
+//! The contract.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use joiner_model::{InstanceType, Name};
+
+use crate::{CatalogError, CloudError, Instance, LaunchError, NodeClass, Order, ProviderId};
+
+/// A kind of node class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClassKind {
+    /// API group.
+    pub group: &'static str,
+    /// Version that is followed.
+    pub version: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+    /// Plural, for the API.
+    pub plural: &'static str,
+}
+
+/// How the end of a machine stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Termination {
+    /// It is on its way out; ask again.
+    Going,
+    /// There is no such machine any more.
+    Gone,
+}
+
+/// A state of a node that is repaired by replacing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepairPolicy {
+    /// Condition type of the Node.
+    pub condition: &'static str,
+    /// The status that is unhealthy: `True`, `False` or `Unknown`.
+    pub status: &'static str,
+    /// How long it may last.
+    pub toleration: Duration,
+}
+
+/// Why a machine will go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterruptionKind {
+    /// Spot capacity is taken back.
+    SpotInterruption,
+    /// Spot capacity may be taken back.
+    RebalanceRecommendation,
+    /// The machine under it is serviced.
+    ScheduledChange,
+    /// Somebody stopped or ended it.
+    StateChange,
+}
+
+/// Word that a machine will go without our asking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interruption {
+    /// The machine.
+    pub id: ProviderId,
+    /// Why.
+    pub kind: InterruptionKind,
+}
+
+/// A cloud that sells machines.
+///
+/// *Assumptions*: every call may fail, be slow, and be made again after a crash in the middle of
+/// the last one.
+#[async_trait]
+pub trait Cloud: Send + Sync + 'static {
+    /// For metrics and logs: `aws`, `simulated`.
+    fn name(&self) -> &'static str;
+
+    /// Kinds of node classes it knows; the first is the default.
+    fn classes(&self) -> &'static [ClassKind];
+
+    /// Every type that a pool of this class could ever buy, also those that are sold out now: a
+    /// type that is missing here makes its nodes drift.
+    async fn instance_types(
+        &self,
+        class: &NodeClass,
+    ) -> Result<Arc<Vec<InstanceType>>, CatalogError>;
+
+    /// Launches one machine that satisfies the order, the cheapest there is.
+    ///
+    /// *Guarantees*: the same order (by uid) never gets a second machine, whatever crashed in
+    /// between. Offerings that turn out to be sold out are unavailable in [`Self::instance_types`]
+    /// for a while afterwards.
+    async fn launch(&self, order: &Order) -> Result<Instance, LaunchError>;
+
+    /// Ends a machine. Called again and again until it says [`Termination::Gone`]. A machine that
+    /// never was is gone.
+    async fn terminate(&self, id: &ProviderId) -> Result<Termination, CloudError>;
+
+    /// One machine, if it is there.
+    async fn instance(&self, id: &ProviderId) -> Result<Option<Instance>, CloudError>;
+
+    /// All machines of this cluster.
+    async fn instances(&self) -> Result<Vec<Instance>, CloudError>;
+
+    /// Why a machine is no longer what its class asks for, in one word, if so.
+    async fn drift(
+        &self,
+        claim: &joiner_api::types::NodeClaim,
+        class: &NodeClass,
+    ) -> Result<Option<Name>, CloudError>;
+
+    /// States of nodes that are repaired by replacing them.
+    fn repair_policies(&self) -> Vec<RepairPolicy> {
+        Vec::new()
+    }
+
+    /// How long a launch may take before the claim is given up.
+    fn launch_timeout(&self) -> Duration {
+        Duration::from_secs(300)
+    }
+
+    /// Notices of machines that will go. Ends only with the process.
+    fn interruptions(&self) -> BoxStream<'static, Interruption> {
+        Box::pin(futures::stream::pending())
+    }
+}

@@ -1,0 +1,18 @@
+//! What a cloud must do for Joiner.
+//!
+//! [`Cloud`] is the contract, with each promise written on its method; [`Order`] is what is asked
+//! for, [`Instance`] what comes; [`error`] sorts failures by what is to be done about them.
+//!
+//! The feature `conformance` adds the tests that every provider must pass.
+//!
+//! Nothing here knows of a particular cloud, and nothing here decides which node to buy.
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod contract;
+pub mod error;
+mod instance;
+
+pub use contract::{ClassKind, Cloud, Interruption, InterruptionKind, RepairPolicy, Termination};
+pub use error::{CatalogError, CloudError, LaunchError, Retry};
+pub use instance::{Instance, NodeClass, Order, ProviderId};

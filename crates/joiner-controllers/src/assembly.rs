@@ -1,0 +1,147 @@
+//! Puts the parts together: what to follow, and which controllers to run.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use joiner_cloud::Cloud;
+use joiner_runtime::{
+    Api, Clock, Decisions, Events, Followed, Metrics, World, follow,
+};
+use joiner_state::live::Kind;
+use tokio::task::JoinSet;
+
+use crate::catalogs::Catalogs;
+use crate::context::Ctx;
+use crate::engine::{Controller, run};
+use crate::health::RegistrationHealth;
+use crate::nominations::Nominations;
+use crate::settings::Settings;
+
+/// What is needed to start.
+pub struct Parts {
+    /// The API server.
+    pub client: kube::Client,
+    /// Who sells machines.
+    pub cloud: Arc<dyn Cloud>,
+    /// The time.
+    pub clock: Clock,
+    /// Settings.
+    pub settings: Settings,
+    /// Change nothing.
+    pub dry_run: bool,
+    /// Metrics.
+    pub metrics: Arc<Metrics>,
+    /// Kubernetes events.
+    pub events: Events,
+    /// The decision log.
+    pub decisions: Decisions,
+}
+
+/// An autoscaler that follows its cluster.
+pub struct Autoscaler {
+    ctx: Ctx,
+    /// Ends with this.
+    _watches: JoinSet<()>,
+}
+
+impl Autoscaler {
+    /// Starts to follow the cluster; nothing is decided yet. Needs a tokio runtime.
+    #[must_use]
+    pub fn start(parts: Parts) -> Self {
+        let world = World::start();
+        let mut watches = JoinSet::new();
+        for followed in kinds(&parts) {
+            world.expect(followed.kind, &followed.class);
+            watches.spawn(follow(parts.client.clone(), followed, world.clone()));
+        }
+        let ctx = Ctx {
+            api: Api::new(parts.client.clone(), world.clone(), parts.dry_run),
+            world,
+            client: parts.client,
+            clock: parts.clock,
+            cloud: parts.cloud,
+            settings: Arc::new(parts.settings),
+            catalogs: Catalogs::default(),
+            nominations: Nominations::default(),
+            health: RegistrationHealth::default(),
+            events: parts.events,
+            metrics: parts.metrics,
+            decisions: parts.decisions,
+        };
+        Self {
+            ctx,
+            _watches: watches,
+        }
+    }
+
+    /// What its controllers work with.
+    #[must_use]
+    pub fn ctx(&self) -> &Ctx {
+        &self.ctx
+    }
+
+    /// Decides and acts until the future is dropped. Only one at a time may: the leader.
+    pub async fn lead(&self) {
+        let mut tasks = JoinSet::new();
+        for controller in controllers(&self.ctx) {
+            tasks.spawn(run(controller, self.ctx.clone()));
+        }
+        for task in streams(&self.ctx) {
+            tasks.spawn(task);
+        }
+        // They run for ever; one that ends has panicked, and the process is better off new.
+        if let Some(Err(error)) = tasks.join_next().await {
+            tracing::error!("a controller has ended: {error}");
+        }
+    }
+}
+
+/// What to follow.
+fn kinds(parts: &Parts) -> Vec<Followed> {
+    let gates = parts.settings.gates;
+    let mut kinds: Vec<Followed> = Kind::ALWAYS.iter().copied().map(Followed::kind).collect();
+    if gates.node_overlay {
+        kinds.push(Followed::kind(Kind::NodeOverlay));
+    }
+    if gates.capacity_buffer {
+        kinds.extend(Kind::BUFFERS.iter().copied().map(Followed::kind));
+    }
+    for class in parts.cloud.classes() {
+        kinds.push(Followed::class(
+            class.group,
+            class.version,
+            class.plural,
+            class.kind,
+        ));
+    }
+    kinds
+}
+
+/// Controllers that look at one object at a time.
+fn controllers(ctx: &Ctx) -> Vec<Arc<dyn Controller>> {
+    let mut all = Vec::new();
+    all.extend(crate::claim::controllers());
+    all.extend(crate::termination::controllers(ctx));
+    all.extend(crate::pool::controllers());
+    all.extend(crate::upkeep::controllers(ctx.settings.gates));
+    all.extend(crate::observe::controllers(ctx));
+    if ctx.settings.gates.static_capacity {
+        all.extend(crate::static_pools::controllers());
+    }
+    if ctx.settings.gates.node_overlay {
+        all.extend(crate::overlay::controllers());
+    }
+    if ctx.settings.gates.capacity_buffer {
+        all.extend(crate::buffer::controllers());
+    }
+    all
+}
+
+/// Everything else that runs.
+fn streams(ctx: &Ctx) -> Vec<BoxFuture<'static, ()>> {
+    let mut all: Vec<BoxFuture<'static, ()>> =
+        vec![Box::pin(crate::provisioning::run(ctx.clone()))];
+    all.extend(crate::upkeep::streams(ctx));
+    all.extend(crate::metrics_state::streams(ctx));
+    all
+}

@@ -1,0 +1,124 @@
+//! The Node of a claim becomes one of ours.
+
+use std::collections::BTreeMap;
+
+use joiner_api::labels::{
+    DO_NOT_SYNC_TAINTS, REGISTERED, TERMINATION_FINALIZER, UNREGISTERED_TAINT, node_class_label,
+};
+use joiner_api::types::Taint;
+use joiner_state::live::{LiveClaim, LiveNode, Owner};
+use serde_json::{Value, json};
+
+/// True when all of the claim has reached its Node, and the Node is open for pods.
+#[must_use]
+pub(super) fn is_synced(claim: &LiveClaim, node: &LiveNode) -> bool {
+    node.says(REGISTERED)
+        && node.meta.has_finalizer(TERMINATION_FINALIZER)
+        && is_owned(claim, node)
+        && !node.has_taint(&UNREGISTERED_TAINT)
+}
+
+/// True when the Node came without what keeps pods off until it is registered. They may have come
+/// too early: somebody should look at how the machine boots.
+#[must_use]
+pub(super) fn lacks_taint(node: &LiveNode) -> bool {
+    !node.has_taint(&UNREGISTERED_TAINT) && node.meta.label(REGISTERED).is_none()
+}
+
+fn is_owned(claim: &LiveClaim, node: &LiveNode) -> bool {
+    node.meta.owners.iter().any(|own| own.uid == claim.meta.uid)
+}
+
+/// The patch that makes a Node one of ours. It holds only for the Node as it was looked at.
+#[must_use]
+pub(super) fn sync(claim: &LiveClaim, node: &LiveNode) -> Value {
+    let own = &claim.claim.metadata;
+    let class = &claim.claim.spec.node_class_ref;
+    let class_label = node_class_label(&class.group, &class.kind);
+    // By this label the Node is known to be ours; a claim made by hand may not have it.
+    let mut labels = BTreeMap::from([(class_label.as_str(), class.name.as_str())]);
+    labels.extend(texts(&own.labels));
+    labels.insert(REGISTERED, "true");
+    let annotations: BTreeMap<&str, &str> = texts(&own.annotations).collect();
+    let mut finalizers: Vec<&str> = node.meta.finalizers.iter().map(AsRef::as_ref).collect();
+    if !node.meta.has_finalizer(TERMINATION_FINALIZER) {
+        finalizers.push(TERMINATION_FINALIZER);
+    }
+    let mut metadata = json!({
+        "resourceVersion": node.meta.version.to_string(),
+        "labels": labels,
+        "finalizers": finalizers,
+    });
+    if !annotations.is_empty() {
+        metadata["annotations"] = json!(annotations);
+    }
+    if !is_owned(claim, node) {
+        let others = node.meta.owners.iter().map(owner);
+        let owners: Vec<Value> = others.chain([owner_of(claim)]).collect();
+        metadata["ownerReferences"] = Value::Array(owners);
+    }
+    json!({"metadata": metadata, "spec": {"taints": taints(claim, node)}})
+}
+
+fn texts(map: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
+    map.iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+}
+
+fn owner(own: &Owner) -> Value {
+    let mut owner = json!({
+        "apiVersion": &*own.api_version,
+        "kind": &*own.kind,
+        "name": &*own.name,
+        "uid": &*own.uid,
+    });
+    if own.controller {
+        owner["controller"] = json!(true);
+    }
+    owner
+}
+
+/// The owner reference of a Node, to the letter: others compare it.
+fn owner_of(claim: &LiveClaim) -> Value {
+    json!({
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "name": &**claim.name(),
+        "uid": &*claim.meta.uid,
+        "blockOwnerDeletion": true,
+    })
+}
+
+/// The taints that the Node has afterwards. Where the Node and the claim have a taint of the same
+/// key and effect, the Node's stays.
+fn taints(claim: &LiveClaim, node: &LiveNode) -> Vec<Taint> {
+    let unregistered =
+        |own: &Taint| own.key == UNREGISTERED_TAINT.key && own.effect == UNREGISTERED_TAINT.effect;
+    let mut taints: Vec<Taint> = node.taints.clone();
+    taints.retain(|own| !unregistered(own));
+    // Taints that were synced once are not brought back: whoever lifted them meant it.
+    let synced = node.says(REGISTERED) && is_owned(claim, node);
+    if node.says(DO_NOT_SYNC_TAINTS) || synced {
+        return taints;
+    }
+    let spec = &claim.claim.spec;
+    for taint in [&spec.taints, &spec.startup_taints]
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        if !taints.iter().any(|own| same(own, taint)) {
+            taints.push(Taint {
+                time_added: None,
+                ..taint.clone()
+            });
+        }
+    }
+    taints
+}
+
+/// The same key and effect.
+#[must_use]
+pub(super) fn same(one: &Taint, other: &Taint) -> bool {
+    one.key == other.key && one.effect == other.effect
+}

@@ -1,0 +1,316 @@
+//! What to do next about a NodeClaim.
+//!
+//! One step at a time, each derived from what the objects say: a crash between any two of them
+//! loses nothing.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use joiner_api::labels::{INITIALIZED, TERMINATION_FINALIZER, TERMINATION_TIMESTAMP};
+use joiner_api::types::{ConditionStatus, DurationText};
+use joiner_cloud::{Order, ProviderId, Termination};
+use joiner_model::Name;
+use joiner_state::live::{Conditions as _, LiveClaim, LiveNode, Meta};
+use serde_json::{Map, Value, json};
+
+use super::view::ClaimView;
+use super::{initialization, launch, registration};
+use crate::conditions::{CLAIM_DEPENDENTS, ConditionSet, Finished};
+use crate::health::{Outcome, never_registered};
+
+/// How long a machine may take to become a Node.
+pub const REGISTRATION_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+/// How often a machine that is on its way out is asked after.
+pub const TERMINATION_POLL: Duration = Duration::from_secs(5);
+/// What the conditions say of a claim without its Node.
+pub(super) const NO_NODE: &str = "Node not registered with cluster";
+
+/// What to do next about a NodeClaim.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Nothing, until something changes or this long has passed.
+    Wait(Option<Duration>),
+    /// Put our finalizer on it, by this patch: nothing is launched without.
+    Hold(Value),
+    /// Launch its machine.
+    Launch(Box<Order>),
+    /// Nothing can be launched: the claim is not to be understood.
+    Misunderstood(String),
+    /// Bring what the claim says to its Node.
+    SyncNode {
+        /// The Node.
+        node: Name,
+        /// The patch.
+        patch: Value,
+        /// The Node came without the taint that keeps pods off.
+        lacks_taint: bool,
+    },
+    /// Label its Node as initialized.
+    MarkInitialized(Name),
+    /// Write its status.
+    Write(Box<StatusWrite>),
+    /// Delete it: it will not become a node.
+    GiveUp(GiveUp),
+    /// Write down when its machine goes, drained or not.
+    SetDeadline(Timestamp),
+    /// Delete its Nodes, by name and uid; their end is the work of another controller.
+    DeleteNodes(Vec<(Name, Name)>),
+    /// End its machine.
+    Terminate(ProviderId),
+    /// Take our finalizer off, by this patch.
+    Release(Value),
+}
+
+/// A change of a status, with the conditions in it.
+#[derive(Clone, Debug)]
+pub struct StatusWrite {
+    /// The patch; it holds only for the object as it was looked at.
+    pub patch: Value,
+    /// The conditions in it.
+    pub finished: Finished,
+}
+
+impl StatusWrite {
+    /// Writes conditions and other fields of the status of a claim.
+    #[must_use]
+    pub fn new(claim: &LiveClaim, finished: Finished, fields: Value) -> Self {
+        let mut status = fields;
+        status["conditions"] = finished.to_value();
+        let patch = json!({
+            "metadata": {"resourceVersion": claim.meta.version.to_string()},
+            "status": status,
+        });
+        Self { patch, finished }
+    }
+}
+
+/// Why a claim is given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GiveUp {
+    /// For metrics.
+    pub reason: &'static str,
+    /// What is told of it, when something is.
+    pub event: Option<String>,
+    /// What it says about the pool, when it says something.
+    pub outcome: Option<Outcome>,
+}
+
+impl GiveUp {
+    /// The launch took too long; its last failure says why.
+    #[must_use]
+    pub fn launch_timeout(reason: String, message: String) -> Self {
+        Self {
+            reason: "launch_timeout",
+            event: None,
+            outcome: Some(Outcome::Failed { reason, message }),
+        }
+    }
+
+    fn registration_timeout() -> Self {
+        Self {
+            reason: "registration_timeout",
+            event: None,
+            outcome: Some(never_registered()),
+        }
+    }
+}
+
+/// The conditions of a claim, to be changed.
+#[must_use]
+pub fn conditions(claim: &LiveClaim, now: Timestamp) -> ConditionSet {
+    ConditionSet::new(&claim.meta, claim.conditions(), CLAIM_DEPENDENTS, now)
+}
+
+/// True when something has lasted this long.
+#[must_use]
+pub(super) fn timed_out(since: Timestamp, timeout: Duration, now: Timestamp) -> bool {
+    left(since, timeout, now).is_zero()
+}
+
+/// How much is left of a while.
+fn left(since: Timestamp, length: Duration, now: Timestamp) -> Duration {
+    let end = since.checked_add(length).unwrap_or(Timestamp::MAX);
+    Duration::try_from(end.duration_since(now)).unwrap_or(Duration::ZERO)
+}
+
+/// What to do next. `asked` is what the cloud has just said about the end of the machine.
+#[must_use]
+pub fn next_step(view: &ClaimView<'_>, asked: Option<Termination>, now: Timestamp) -> Step {
+    if !view.is_supported() {
+        return Step::Wait(None);
+    }
+    match view.claim.meta.deleting {
+        Some(deleted) => ending(view, deleted, asked, now),
+        None => living(view, now),
+    }
+}
+
+fn living(view: &ClaimView<'_>, now: Timestamp) -> Step {
+    let claim = view.claim;
+    if !claim.meta.has_finalizer(TERMINATION_FINALIZER) {
+        return Step::Hold(with_finalizer(&claim.meta));
+    }
+    if claim.is_unknown("Launched") {
+        return match launch::order(view) {
+            Ok(order) => Step::Launch(Box::new(order)),
+            Err(why) => Step::Misunderstood(why),
+        };
+    }
+    let mut set = conditions(claim, now);
+    // What holds is said again, of the object as it is now.
+    set.set_true("Launched");
+    let mut fields = Value::Object(Map::new());
+    if let Some(step) = register(view, &mut set, &mut fields) {
+        return step;
+    }
+    if let Some(step) = initialize(view, &mut set) {
+        return step;
+    }
+    let finished = set.finished();
+    if finished.changed {
+        return Step::Write(Box::new(StatusWrite::new(claim, finished, fields)));
+    }
+    if claim.is_true("Registered") {
+        return Step::Wait(None);
+    }
+    let since = claim.since("Registered").unwrap_or(claim.meta.created);
+    match left(since, REGISTRATION_TIMEOUT, now) {
+        Duration::ZERO => Step::GiveUp(GiveUp::registration_timeout()),
+        left => Step::Wait(Some(left)),
+    }
+}
+
+/// Sets `Registered`, or says what comes before it.
+fn register(view: &ClaimView<'_>, set: &mut ConditionSet, fields: &mut Value) -> Option<Step> {
+    let known = view.claim.condition("Registered");
+    match known.map_or(ConditionStatus::Unknown, |own| own.status) {
+        ConditionStatus::True => {
+            set.set_true("Registered");
+            return None;
+        }
+        ConditionStatus::False => return None,
+        ConditionStatus::Unknown => {}
+    }
+    match view.nodes.as_slice() {
+        [node] if registration::is_synced(view.claim, node) => {
+            fields["nodeName"] = json!(&**node.name());
+            set.set_true("Registered");
+        }
+        // One that is being deleted takes no finalizer any more.
+        [node] if node.meta.deleting.is_none() => {
+            return Some(Step::SyncNode {
+                node: node.name().clone(),
+                patch: registration::sync(view.claim, node),
+                lacks_taint: registration::lacks_taint(node),
+            });
+        }
+        [] | [_] => set.set_unknown("Registered", "NodeNotFound", NO_NODE),
+        [_, _, ..] => set.set_false(
+            "Registered",
+            "MultipleNodesFound",
+            "Invariant violated, matched multiple nodes",
+        ),
+    }
+    None
+}
+
+/// Sets `Initialized`, or says what comes before it. Once true it stays.
+fn initialize(view: &ClaimView<'_>, set: &mut ConditionSet) -> Option<Step> {
+    let claim = view.claim;
+    if claim.is_true("Initialized") {
+        set.set_true("Initialized");
+        return None;
+    }
+    if !claim.is_true("Registered") || !claim.is_unknown("Initialized") {
+        return None;
+    }
+    let [node] = view.nodes.as_slice() else {
+        set.set_unknown("Initialized", "NodeNotFound", NO_NODE);
+        return None;
+    };
+    match initialization::blocker(claim, node) {
+        Some((reason, message)) => set.set_unknown("Initialized", reason, &message),
+        None if !node.says(INITIALIZED) => {
+            return Some(Step::MarkInitialized(node.name().clone()));
+        }
+        None => set.set_true("Initialized"),
+    }
+    None
+}
+
+fn ending(
+    view: &ClaimView<'_>,
+    deleted: Timestamp,
+    asked: Option<Termination>,
+    now: Timestamp,
+) -> Step {
+    let claim = view.claim;
+    if !claim.meta.has_finalizer(TERMINATION_FINALIZER) {
+        return Step::Wait(None);
+    }
+    let known = claim.meta.annotation(TERMINATION_TIMESTAMP);
+    if let (Some(grace), None) = (grace_period(claim), known) {
+        return Step::SetDeadline(deleted.checked_add(grace).unwrap_or(Timestamp::MAX));
+    }
+    // The Node of a claim that never registered is not ours.
+    if claim.is_true("Registered") {
+        let alive = |node: &&&LiveNode| node.meta.deleting.is_none();
+        let alive = view.nodes.iter().filter(alive);
+        let alive: Vec<(Name, Name)> = alive
+            .map(|node| (node.name().clone(), node.meta.uid.clone()))
+            .collect();
+        if !alive.is_empty() {
+            return Step::DeleteNodes(alive);
+        }
+        if !view.nodes.is_empty() {
+            return Step::Wait(Some(TERMINATION_POLL));
+        }
+    }
+    let Some(id) = &claim.provider_id else {
+        return Step::Release(without_finalizer(&claim.meta));
+    };
+    match asked {
+        None => Step::Terminate(ProviderId(id.clone())),
+        Some(Termination::Going) if !claim.is_true("InstanceTerminating") => {
+            Step::Write(Box::new(terminating(claim, now)))
+        }
+        Some(Termination::Going) => Step::Wait(Some(TERMINATION_POLL)),
+        Some(Termination::Gone) => Step::Release(without_finalizer(&claim.meta)),
+    }
+}
+
+/// Writes down that the machine of a claim is on its way out.
+#[must_use]
+pub fn terminating(claim: &LiveClaim, now: Timestamp) -> StatusWrite {
+    let mut set = conditions(claim, now);
+    set.set_true("InstanceTerminating");
+    StatusWrite::new(claim, set.finished(), Value::Object(Map::new()))
+}
+
+/// How long a drain may take before it is forced, if that is limited.
+#[must_use]
+pub fn grace_period(claim: &LiveClaim) -> Option<Duration> {
+    let grace = claim.claim.spec.termination_grace_period.as_ref();
+    grace.and_then(|text: &DurationText| text.parse().ok().flatten())
+}
+
+fn with_finalizer(meta: &Meta) -> Value {
+    let mut finalizers: Vec<&str> = meta.finalizers.iter().map(AsRef::as_ref).collect();
+    finalizers.push(TERMINATION_FINALIZER);
+    finalizers_patch(meta, &finalizers)
+}
+
+/// The patch that takes our finalizer off an object.
+#[must_use]
+pub fn without_finalizer(meta: &Meta) -> Value {
+    let others = meta.finalizers.iter().map(AsRef::as_ref);
+    let others: Vec<&str> = others.filter(|own| *own != TERMINATION_FINALIZER).collect();
+    finalizers_patch(meta, &others)
+}
+
+fn finalizers_patch(meta: &Meta, finalizers: &[&str]) -> Value {
+    json!({"metadata": {
+        "resourceVersion": meta.version.to_string(),
+        "finalizers": finalizers,
+    }})
+}

@@ -1,0 +1,75 @@
+//! What every controller works with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use joiner_cloud::{Cloud, CloudError};
+use joiner_runtime::{Api, ApiFailure, Clock, Decisions, Events, Metrics, World};
+
+use crate::catalogs::Catalogs;
+use crate::health::RegistrationHealth;
+use crate::nominations::Nominations;
+use crate::settings::Settings;
+
+/// What every controller works with.
+#[derive(Clone)]
+pub struct Ctx {
+    /// Writes to Kubernetes.
+    pub api: Api,
+    /// What is known of the cluster.
+    pub world: World,
+    /// Reads that the world does not have.
+    pub client: kube::Client,
+    /// The time.
+    pub clock: Clock,
+    /// Who sells machines.
+    pub cloud: Arc<dyn Cloud>,
+    /// Settings.
+    pub settings: Arc<Settings>,
+    /// What is on sale.
+    pub catalogs: Catalogs,
+    /// Nodes that are spoken for.
+    pub nominations: Nominations,
+    /// How registrations went.
+    pub health: RegistrationHealth,
+    /// Kubernetes events.
+    pub events: Events,
+    /// Metrics.
+    pub metrics: Arc<Metrics>,
+    /// What was decided, and why.
+    pub decisions: Decisions,
+}
+
+/// When to look again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// When something changes.
+    Done,
+    /// After this long, or when something changes.
+    Again(Duration),
+}
+
+/// Why a look came to nothing. It is repeated, with growing pauses.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Failure {
+    /// The API server said no.
+    #[error(transparent)]
+    Api(#[from] ApiFailure),
+    /// The cloud said no.
+    #[error(transparent)]
+    Cloud(#[from] CloudError),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Failure {
+    /// True for what happens in a healthy cluster: somebody else was faster.
+    #[must_use]
+    pub fn is_ordinary(&self) -> bool {
+        matches!(
+            self,
+            Self::Api(ApiFailure::NotFound | ApiFailure::Conflict(_))
+        )
+    }
+}

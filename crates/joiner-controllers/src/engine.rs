@@ -1,0 +1,255 @@
+//! From changes of the world to looks at single objects.
+//!
+//! Every controller has a queue of keys. A key is looked at by one worker at a time, never lost,
+//! and never looked at in a hot loop: after a failure it waits, one second at first and one minute
+//! at most.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt as _};
+use jiff::Timestamp;
+use joiner_model::Name;
+use joiner_state::live::{Change, Snapshot};
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::context::{Ctx, Failure, Next};
+
+/// The pause after the first failure.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// Looks at one object at a time.
+pub trait Controller: Send + Sync + 'static {
+    /// Upstream's name for it: in logs and metrics.
+    fn name(&self) -> &'static str;
+
+    /// The keys that a change concerns.
+    fn concerned(&self, change: &Change, now: &Snapshot) -> Vec<Name>;
+
+    /// All keys: at the start, and after changes were missed.
+    fn all(&self, now: &Snapshot) -> Vec<Name>;
+
+    /// How many keys are looked at at the same time.
+    fn concurrency(&self) -> usize {
+        10
+    }
+
+    /// Looks at one key and does at most a few things about it.
+    fn reconcile<'a>(&'a self, ctx: &'a Ctx, key: &'a Name)
+    -> BoxFuture<'a, Result<Next, Failure>>;
+}
+
+/// Keys that wait, and when they are due.
+#[derive(Debug, Default)]
+struct Queue {
+    /// Due now, in order of name: no chance in it.
+    due: BTreeSet<Name>,
+    /// Due later; a key is here at most once.
+    later: BTreeSet<(Timestamp, Name)>,
+    when: BTreeMap<Name, Timestamp>,
+    /// Being looked at.
+    busy: BTreeSet<Name>,
+    /// Failures in a row.
+    failures: HashMap<Name, u32>,
+}
+
+impl Queue {
+    /// Something changed: look now, unless the key is being punished for failing.
+    fn add(&mut self, key: Name) {
+        if self.failures.contains_key(&key) && self.when.contains_key(&key) {
+            return;
+        }
+        self.forget_time(&key);
+        self.due.insert(key);
+    }
+
+    fn add_at(&mut self, key: Name, at: Timestamp) {
+        if self.due.contains(&key) || self.when.get(&key).is_some_and(|when| *when <= at) {
+            return;
+        }
+        self.forget_time(&key);
+        self.when.insert(key.clone(), at);
+        self.later.insert((at, key));
+    }
+
+    fn forget_time(&mut self, key: &Name) {
+        if let Some(at) = self.when.remove(key) {
+            self.later.remove(&(at, key.clone()));
+        }
+    }
+
+    /// Moves what has become due.
+    fn ripen(&mut self, now: Timestamp) {
+        while let Some((at, key)) = self.later.first().cloned() {
+            if at > now {
+                return;
+            }
+            self.forget_time(&key);
+            self.due.insert(key);
+        }
+    }
+
+    /// The next key that nobody looks at.
+    fn take(&mut self) -> Option<Name> {
+        let key = self.due.iter().find(|key| !self.busy.contains(*key))?;
+        let key = key.clone();
+        self.due.remove(&key);
+        self.busy.insert(key.clone());
+        Some(key)
+    }
+
+    fn next_time(&self) -> Option<Timestamp> {
+        self.later.first().map(|(at, _)| *at)
+    }
+
+    fn done(&mut self, key: Name, result: &Result<Next, Failure>, now: Timestamp) {
+        self.busy.remove(&key);
+        match result {
+            Ok(next) => {
+                self.failures.remove(&key);
+                if let Next::Again(after) = next {
+                    let at = now.checked_add(*after).unwrap_or(Timestamp::MAX);
+                    self.add_at(key, at);
+                }
+            }
+            Err(_) => {
+                let failures = self.failures.entry(key.clone()).or_insert(0);
+                let pause = PAUSE_MIN * 2u32.saturating_pow(*failures).min(64);
+                *failures += 1;
+                let at = now
+                    .checked_add(pause.min(PAUSE_MAX))
+                    .unwrap_or(Timestamp::MAX);
+                self.due.remove(&key);
+                self.add_at(key, at);
+            }
+        }
+    }
+}
+
+/// Runs one controller until its future is dropped. Nothing is looked at before everything that is
+/// expected has been listed.
+pub async fn run(controller: Arc<dyn Controller>, ctx: Ctx) {
+    let mut changes = ctx.world.subscribe();
+    while !ctx.world.is_listed() {
+        ctx.clock.sleep(Duration::from_millis(20)).await;
+    }
+    let mut queue = Queue::default();
+    for key in controller.all(&ctx.world.snapshot()) {
+        queue.add(key);
+    }
+    let mut looks = FuturesUnordered::new();
+    loop {
+        queue.ripen(ctx.clock.now());
+        while looks.len() < controller.concurrency()
+            && let Some(key) = queue.take()
+        {
+            looks.push(look(Arc::clone(&controller), ctx.clone(), key));
+        }
+        let until = queue.next_time().unwrap_or(Timestamp::MAX);
+        let full = looks.len() >= controller.concurrency();
+        tokio::select! {
+            change = changes.recv() => match change {
+                Ok(changes) => {
+                    let now = ctx.world.snapshot();
+                    for change in changes.iter() {
+                        for key in controller.concerned(change, &now) {
+                            queue.add(key);
+                        }
+                    }
+                }
+                Err(RecvError::Lagged(_)) => {
+                    for key in controller.all(&ctx.world.snapshot()) {
+                        queue.add(key);
+                    }
+                }
+                Err(RecvError::Closed) => return,
+            },
+            Some((key, result)) = looks.next(), if !looks.is_empty() => {
+                report(&*controller, &key, &result);
+                queue.done(key, &result, ctx.clock.now());
+            }
+            () = ctx.clock.sleep_until(until), if !full && until < Timestamp::MAX => {}
+        }
+    }
+}
+
+async fn look(
+    controller: Arc<dyn Controller>,
+    ctx: Ctx,
+    key: Name,
+) -> (Name, Result<Next, Failure>) {
+    let result = controller.reconcile(&ctx, &key).await;
+    (key, result)
+}
+
+fn report(controller: &dyn Controller, key: &Name, result: &Result<Next, Failure>) {
+    if let Err(failure) = result {
+        let controller = controller.name();
+        if failure.is_ordinary() {
+            tracing::debug!(controller, key = &**key, "looking again: {failure}");
+        } else {
+            tracing::error!(controller, key = &**key, error = %failure, "reconciler error");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: i64) -> Timestamp {
+        Timestamp::from_second(secs).unwrap()
+    }
+
+    #[test]
+    fn a_key_is_looked_at_by_one_at_a_time_and_again_if_it_changed_meanwhile() {
+        let mut queue = Queue::default();
+        queue.add("a".into());
+        assert_eq!(queue.take().as_deref(), Some("a"));
+        queue.add("a".into());
+        assert_eq!(queue.take(), None);
+        queue.done("a".into(), &Ok(Next::Done), at(0));
+        assert_eq!(queue.take().as_deref(), Some("a"));
+        queue.done("a".into(), &Ok(Next::Done), at(0));
+        assert_eq!(queue.take(), None);
+    }
+
+    #[test]
+    fn failures_wait_longer_and_longer_and_changes_do_not_shorten_it() {
+        let mut queue = Queue::default();
+        let mut now = 0;
+        queue.add("a".into());
+        for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
+            assert!(queue.take().is_some(), "after {now} s");
+            let failed = Err(Failure::Other("no".to_owned()));
+            queue.done("a".into(), &failed, at(now));
+            queue.add("a".into());
+            queue.ripen(at(now + pause - 1));
+            assert_eq!(queue.take(), None, "too early after {now} s");
+            now += pause;
+            queue.ripen(at(now));
+        }
+        assert!(queue.take().is_some());
+        queue.done(
+            "a".into(),
+            &Ok(Next::Again(Duration::from_secs(5))),
+            at(now),
+        );
+        assert_eq!(queue.next_time(), Some(at(now + 5)));
+    }
+
+    #[test]
+    fn the_earlier_of_two_times_counts() {
+        let mut queue = Queue::default();
+        queue.add_at("a".into(), at(9));
+        queue.add_at("a".into(), at(5));
+        queue.add_at("a".into(), at(7));
+        queue.ripen(at(5));
+        assert_eq!(queue.take().as_deref(), Some("a"));
+        assert_eq!(queue.next_time(), None);
+    }
+}

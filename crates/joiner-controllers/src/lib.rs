@@ -1,0 +1,29 @@
+//! Observe, decide, check, apply: one module per controller.
+//!
+//! [`engine`] turns changes of the world into looks at single objects; each controller decides
+//! purely and acts thinly. Nothing here keeps truth in memory: what was decided is on the objects.
+
+pub mod assembly;
+pub mod catalogs;
+pub mod claim;
+pub mod claim_template;
+pub mod conditions;
+pub mod context;
+pub mod engine;
+pub mod health;
+pub mod metrics_state;
+pub mod nominations;
+pub mod observe;
+pub mod pool;
+pub mod provisioning;
+pub mod buffer;
+pub mod overlay;
+pub mod settings;
+pub mod static_pools;
+pub mod termination;
+pub mod upkeep;
+mod requirements;
+
+pub use context::{Ctx, Failure, Next};
+pub use engine::{Controller, run};
+pub use settings::Settings;

@@ -1,0 +1,172 @@
+//! Controller `nodepool.readiness`: whether the class of a pool can be used.
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use joiner_api::types::ConditionStatus;
+use joiner_model::Name;
+use joiner_state::live::{Change, Conditions as _, LiveClass, LivePool, Snapshot};
+use serde_json::json;
+
+use super::{conditions, managed, names, of_pool_or_class, write};
+use crate::conditions::{ConditionSet, Finished, POOL_DEPENDENTS, READY};
+use crate::context::{Ctx, Failure, Next};
+use crate::engine::Controller;
+
+const NODE_CLASS_READY: &str = "NodeClassReady";
+
+/// The conditions of a pool whose class is as given. A class that says nothing of being ready is.
+#[must_use]
+pub fn readiness(pool: &LivePool, class: Option<&LiveClass>, now: Timestamp) -> Finished {
+    let mut set = ConditionSet::new(&pool.meta, conditions(pool), POOL_DEPENDENTS, now);
+    match verdict(pool, class) {
+        Ok(()) => set.set_true(NODE_CLASS_READY),
+        Err((reason, message)) => set.set_false(NODE_CLASS_READY, &reason, &message),
+    }
+    set.finished()
+}
+
+/// Reason and message when the class cannot be used.
+fn verdict(pool: &LivePool, class: Option<&LiveClass>) -> Result<(), (String, String)> {
+    let named = format!("{} {}", pool.class.kind, pool.class.name);
+    let no = |reason: &str, what: &str| Err((reason.to_owned(), format!("{named} {what}")));
+    let Some(class) = class else {
+        return no("NodeClassNotFound", "is not there: create it");
+    };
+    if class.meta.deleting.is_some() {
+        return no("NodeClassTerminating", "is being deleted");
+    }
+    let Some(ready) = class.condition(READY) else {
+        return Ok(());
+    };
+    match ready.status {
+        ConditionStatus::True => Ok(()),
+        ConditionStatus::Unknown => no(
+            "NodeClassReadinessUnknown",
+            "does not know yet whether it is ready",
+        ),
+        ConditionStatus::False => {
+            let reason = ready.reason.as_deref().filter(|reason| !reason.is_empty());
+            let message = ready.message.clone().unwrap_or_default();
+            Err((reason.unwrap_or("NodeClassNotReady").to_owned(), message))
+        }
+    }
+}
+
+/// Follows the classes of pools.
+#[derive(Clone, Copy, Debug)]
+pub struct Readiness;
+
+impl Readiness {
+    async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
+        let now = ctx.world.snapshot();
+        let Some(pool) = managed(ctx, &now, key) else {
+            return Ok(Next::Done);
+        };
+        let class = now.class(&pool.class).map(AsRef::as_ref);
+        let finished = readiness(pool, class, ctx.clock.now());
+        if !finished.changed {
+            return Ok(Next::Done);
+        }
+        write(ctx, pool, &finished, json!({})).await
+    }
+}
+
+impl Controller for Readiness {
+    fn name(&self) -> &'static str {
+        "nodepool.readiness"
+    }
+
+    fn concerned(&self, change: &Change, now: &Snapshot) -> Vec<Name> {
+        of_pool_or_class(change, now)
+    }
+
+    fn all(&self, now: &Snapshot) -> Vec<Name> {
+        names(now)
+    }
+
+    fn reconcile<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        key: &'a Name,
+    ) -> BoxFuture<'a, Result<Next, Failure>> {
+        Self::look(ctx, key).boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::made::{at, class, made, pool};
+    use joiner_state::live::{Kind, What};
+    use serde_json::Value;
+
+    fn ready(status: &str, reason: &str) -> Value {
+        json!({"status": {"conditions": [{"type": "Ready", "status": status, "reason": reason,
+            "message": "says the class", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
+    }
+
+    #[test]
+    fn a_pool_follows_its_class() {
+        let deleting = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        for (class_is, expected) in [
+            (
+                None,
+                "False NodeClassNotFound: KWOKNodeClass c is not there: create it",
+            ),
+            (Some(json!({})), "True NodeClassReady: "),
+            (Some(ready("True", "Ready")), "True NodeClassReady: "),
+            (
+                Some(deleting),
+                "False NodeClassTerminating: KWOKNodeClass c is being deleted",
+            ),
+            (
+                Some(ready("Unknown", "Waiting")),
+                "False NodeClassReadinessUnknown: KWOKNodeClass c does not know yet whether it is ready",
+            ),
+            (
+                Some(ready("False", "NoSubnets")),
+                "False NoSubnets: says the class",
+            ),
+        ] {
+            let mut objects = vec![pool("p", json!({}))];
+            objects.extend(class_is.map(class));
+            let now = made(objects);
+            let own = now.pool("p").unwrap();
+            let class = now.class(&own.class).map(AsRef::as_ref);
+            let finished = readiness(own, class, at(2_000_000_000));
+            let condition = finished.conditions.condition(NODE_CLASS_READY).unwrap();
+            let shown = format!(
+                "{} {}: {}",
+                condition.status,
+                condition.reason.clone().unwrap(),
+                condition.message.clone().unwrap()
+            );
+            assert_eq!(shown, expected);
+            let root = finished.conditions.condition(READY).unwrap().status;
+            let wanted = match condition.status {
+                // Validation has not spoken yet.
+                ConditionStatus::True => ConditionStatus::Unknown,
+                ConditionStatus::False | ConditionStatus::Unknown => ConditionStatus::False,
+            };
+            assert_eq!(root, wanted, "{expected}");
+        }
+    }
+
+    #[test]
+    fn a_class_that_appears_concerns_the_pools_that_name_it() {
+        let other = json!({"spec": {"template": {"spec": {"nodeClassRef": {"name": "d"}}}}});
+        let now = made(vec![
+            pool("p", json!({})),
+            pool("q", other),
+            class(json!({})),
+        ]);
+        let change = Change {
+            kind: Kind::NodeClass,
+            name: "karpenter.kwok.sh/KWOKNodeClass/c".into(),
+            what: What::Appeared,
+            about: None,
+        };
+        assert_eq!(Readiness.concerned(&change, &now), ["p".into()]);
+    }
+}

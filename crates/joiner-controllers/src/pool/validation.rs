@@ -1,0 +1,128 @@
+//! Controller `nodepool.validation`: whether a pool makes sense, beyond what its schema can say.
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use joiner_api::validation::validate_node_pool;
+use joiner_model::Name;
+use joiner_state::live::{Change, LivePool, Snapshot};
+use serde_json::json;
+
+use super::{conditions, managed, names, of_pool, write};
+use crate::conditions::{ConditionSet, Finished, POOL_DEPENDENTS};
+use crate::context::{Ctx, Failure, Next};
+use crate::engine::Controller;
+
+const VALIDATION_SUCCEEDED: &str = "ValidationSucceeded";
+
+/// The conditions of a pool after its judgment.
+#[must_use]
+pub fn validation(pool: &LivePool, now: Timestamp) -> Finished {
+    let mut set = ConditionSet::new(&pool.meta, conditions(pool), POOL_DEPENDENTS, now);
+    let problems = validate_node_pool(&pool.pool);
+    if problems.is_empty() {
+        set.set_true(VALIDATION_SUCCEEDED);
+    } else {
+        let message = problems.join("; ");
+        set.set_false(VALIDATION_SUCCEEDED, "NodePoolValidationFailed", &message);
+    }
+    set.finished()
+}
+
+/// Judges pools.
+#[derive(Clone, Copy, Debug)]
+pub struct Validation;
+
+impl Validation {
+    async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
+        let now = ctx.world.snapshot();
+        let Some(pool) = managed(ctx, &now, key) else {
+            return Ok(Next::Done);
+        };
+        let finished = validation(pool, ctx.clock.now());
+        if !finished.changed {
+            return Ok(Next::Done);
+        }
+        write(ctx, pool, &finished, json!({})).await
+    }
+}
+
+impl Controller for Validation {
+    fn name(&self) -> &'static str {
+        "nodepool.validation"
+    }
+
+    fn concerned(&self, change: &Change, _now: &Snapshot) -> Vec<Name> {
+        of_pool(change)
+    }
+
+    fn all(&self, now: &Snapshot) -> Vec<Name> {
+        names(now)
+    }
+
+    fn reconcile<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        key: &'a Name,
+    ) -> BoxFuture<'a, Result<Next, Failure>> {
+        Self::look(ctx, key).boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::made::{at, made, pool};
+    use crate::pool::readiness;
+    use joiner_api::types::ConditionStatus;
+    use joiner_state::live::Conditions as _;
+
+    #[test]
+    fn problems_are_joined_and_fail_the_pool() {
+        let template = json!({"spec": {"template": {
+            "metadata": {"labels": {"karpenter.sh/nodepool": "x"}},
+            "spec": {"taints": [{"key": "a", "effect": "NoSchedule"}],
+                "startupTaints": [{"key": "a", "effect": "NoSchedule"}]},
+        }}});
+        let now = made(vec![pool("good", json!({})), pool("bad", template)]);
+        let good = validation(now.pool("good").unwrap(), at(100));
+        assert!(good.conditions.is_true(VALIDATION_SUCCEEDED));
+        let bad = validation(now.pool("bad").unwrap(), at(100));
+        let condition = bad.conditions.condition(VALIDATION_SUCCEEDED).unwrap();
+        assert_eq!(condition.status, ConditionStatus::False);
+        assert_eq!(
+            condition.reason.as_deref(),
+            Some("NodePoolValidationFailed")
+        );
+        assert_eq!(
+            condition.message.as_deref(),
+            Some(
+                "template label karpenter.sh/nodepool is set by the pool itself; \
+                 taint a:NoSchedule is there twice"
+            )
+        );
+        let ready = bad.conditions.condition("Ready").unwrap();
+        assert_eq!(ready.status, ConditionStatus::False);
+    }
+
+    #[test]
+    fn both_judgments_together_make_a_pool_ready() {
+        let first = made(vec![
+            pool("p", json!({})),
+            crate::pool::made::class(json!({})),
+        ]);
+        let judged = validation(first.pool("p").unwrap(), at(100));
+        let status = json!({"status": {"conditions": judged.to_value()}});
+        let second = made(vec![pool("p", status), crate::pool::made::class(json!({}))]);
+        let own = second.pool("p").unwrap();
+        let class = second.class(&own.class).map(AsRef::as_ref);
+        let finished = readiness(own, class, at(200));
+        assert!(finished.conditions.is_true("Ready"));
+        let told: Vec<&str> = finished
+            .transitions
+            .iter()
+            .map(|own| own.kind.as_str())
+            .collect();
+        assert_eq!(told, ["NodeClassReady", "Ready"]);
+    }
+}

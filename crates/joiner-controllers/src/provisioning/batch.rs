@@ -1,0 +1,155 @@
+//! When to stop collecting pods and plan for them.
+//!
+//! By default a lone pod is answered at once and a burst when it stops growing; with a fixed idle
+//! time it is as upstream has it: that long without a new pod, or the longest time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use joiner_model::Name;
+
+use crate::settings::Batching;
+
+/// A lone pod waits this long for company.
+const QUIET_MIN: Duration = Duration::from_millis(40);
+/// No burst is waited for longer than this after its last pod.
+const QUIET_MAX: Duration = Duration::from_secs(1);
+/// The same pod asks again after this long at the earliest.
+pub(crate) const AGAIN_AFTER: Duration = Duration::from_secs(10);
+
+/// Who asked for a plan, and when.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    opened: Option<Timestamp>,
+    grown: Timestamp,
+    asked: BTreeSet<Name>,
+    /// Who was planned for, and when.
+    answered: BTreeMap<Name, Timestamp>,
+}
+
+impl Batch {
+    /// Somebody waits for a plan: the uid of a pod, or the name of anything else. Those that were
+    /// planned for a moment ago have to wait.
+    pub(crate) fn ask(&mut self, who: &Name, now: Timestamp) {
+        let answered = self.answered.get(who);
+        if answered.is_some_and(|at| now.duration_since(*at) < signed(AGAIN_AFTER)) {
+            return;
+        }
+        if self.asked.insert(who.clone()) {
+            self.opened.get_or_insert(now);
+            self.grown = now;
+        }
+    }
+
+    /// When the batch is to be planned, if anybody asked.
+    pub(crate) fn closes(&self, batching: Batching) -> Option<Timestamp> {
+        let opened = self.opened?;
+        let quiet = batching.idle.unwrap_or_else(|| {
+            // The longer it grows, the longer the pauses in it may be.
+            let age = self.grown.duration_since(opened).unsigned_abs();
+            (age / 4).clamp(QUIET_MIN, QUIET_MAX)
+        });
+        let idle = self.grown.checked_add(quiet).unwrap_or(Timestamp::MAX);
+        let latest = opened.checked_add(batching.max).unwrap_or(Timestamp::MAX);
+        Some(idle.min(latest))
+    }
+
+    /// The batch is planned.
+    pub(crate) fn close(&mut self, now: Timestamp) {
+        self.answered
+            .retain(|_, at| now.duration_since(*at) < signed(AGAIN_AFTER));
+        for who in std::mem::take(&mut self.asked) {
+            self.answered.insert(who, now);
+        }
+        self.opened = None;
+    }
+
+    /// The plan came to nothing: who asked may ask again at once.
+    pub(crate) fn forget(&mut self) {
+        self.answered.clear();
+    }
+
+    /// When the first of those that were planned for may ask again, after now: those who could have
+    /// asked by now and did not are not waited for.
+    pub(crate) fn next(&self, now: Timestamp) -> Option<Timestamp> {
+        let times = self.answered.values();
+        let times = times.filter_map(|at| at.checked_add(AGAIN_AFTER).ok());
+        times.filter(|at| *at > now).min()
+    }
+}
+
+fn signed(duration: Duration) -> SignedDuration {
+    SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: i64) -> Timestamp {
+        Timestamp::from_millisecond(millis).unwrap()
+    }
+
+    fn adaptive() -> Batching {
+        Batching::default()
+    }
+
+    #[test]
+    fn a_lone_pod_is_answered_within_100_ms() {
+        let mut batch = Batch::default();
+        assert_eq!(batch.closes(adaptive()), None);
+        batch.ask(&"a".into(), ms(0));
+        assert!(batch.closes(adaptive()).unwrap() <= ms(100));
+    }
+
+    #[test]
+    fn a_burst_is_answered_when_it_stops_growing() {
+        let mut batch = Batch::default();
+        for n in 0..100i64 {
+            let now = ms(n * 30);
+            assert!(batch.closes(adaptive()).is_none_or(|at| at > now), "at {n}");
+            batch.ask(&n.to_string().into(), now);
+        }
+        let closes = batch.closes(adaptive()).unwrap();
+        assert!(closes > ms(2_970 + 500) && closes <= ms(2_970 + 1_000));
+        // However long it grows, there is an end to it.
+        for n in 100..2_000i64 {
+            batch.ask(&n.to_string().into(), ms(n * 30));
+        }
+        assert_eq!(batch.closes(adaptive()), Some(ms(10_000)));
+    }
+
+    #[test]
+    fn upstreams_windows_are_settings() {
+        let fixed = Batching {
+            idle: Some(Duration::from_secs(1)),
+            max: Duration::from_secs(10),
+        };
+        let mut batch = Batch::default();
+        batch.ask(&"a".into(), ms(0));
+        assert_eq!(batch.closes(fixed), Some(ms(1_000)));
+        // The same pod again does not extend the window; another one does.
+        batch.ask(&"a".into(), ms(500));
+        assert_eq!(batch.closes(fixed), Some(ms(1_000)));
+        batch.ask(&"b".into(), ms(600));
+        assert_eq!(batch.closes(fixed), Some(ms(1_600)));
+    }
+
+    #[test]
+    fn the_same_pod_does_not_ask_again_within_ten_seconds() {
+        let mut batch = Batch::default();
+        batch.ask(&"a".into(), ms(0));
+        batch.close(ms(50));
+        batch.ask(&"a".into(), ms(9_000));
+        assert_eq!(batch.closes(adaptive()), None);
+        assert_eq!(batch.next(ms(9_000)), Some(ms(10_050)));
+        assert_eq!(batch.next(ms(10_050)), None, "nobody asks: nothing to wake up for");
+        batch.ask(&"a".into(), ms(10_050));
+        assert!(batch.closes(adaptive()).is_some());
+        batch.close(ms(10_100));
+        batch.forget();
+        batch.ask(&"a".into(), ms(10_200));
+        assert!(batch.closes(adaptive()).is_some());
+    }
+}

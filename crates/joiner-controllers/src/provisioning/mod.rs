@@ -1,0 +1,268 @@
+//! Pending pods become NodeClaims: controller `provisioner`.
+//!
+//! *Flow*: collect pods that fit nowhere ([`batch`]); turn the snapshot into a problem; solve;
+//! verify; create one claim per node of the plan ([`claims`]); tell the pods ([`tell`]).
+//!
+//! *Guarantees*: one plan at a time, on a snapshot that has everything the last plan created; a
+//! plan that the verifier rejects changes nothing; a crash anywhere in between creates nothing
+//! twice, since claims that are not launched yet are nodes to the next plan.
+
+mod batch;
+mod claims;
+mod tell;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt as _};
+use jiff::Timestamp;
+use joiner_model::{Name, Plan, Policy, Problem};
+use joiner_runtime::{ApiFailure, Written};
+use joiner_state::live::{Ask, Asked, Kind, PLANNED, Snapshot};
+use tokio::sync::broadcast::error::RecvError;
+
+use self::batch::Batch;
+use self::claims::NewClaim;
+use crate::context::Ctx;
+
+/// Upstream's name of this controller.
+pub const NAME: &str = "provisioner";
+/// How many claims are created at the same time.
+const CREATE_AT_ONCE: usize = 32;
+/// How long a plan waits for claims of others to be launched before it is asked again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Runs until its future is dropped.
+pub async fn run(ctx: Ctx) {
+    let mut changes = ctx.world.subscribe();
+    let mut batch = Batch::default();
+    loop {
+        if ctx.world.is_listed() {
+            ask(&mut batch, &ctx.world.snapshot(), ctx.clock.now());
+        }
+        let now = ctx.clock.now();
+        let closes = batch.closes(ctx.settings.batching);
+        if closes.is_some_and(|at| at <= now) {
+            match pass(&ctx).await {
+                Pass::Done => batch.close(ctx.clock.now()),
+                Pass::NotYet => ctx.clock.sleep(LOOK_AGAIN).await,
+                Pass::Failed => {
+                    batch.close(ctx.clock.now());
+                    ctx.clock.sleep(Duration::from_secs(1)).await;
+                    batch.forget();
+                }
+            }
+            continue;
+        }
+        let wake = [closes, batch.next(now)].into_iter().flatten().min();
+        tokio::select! {
+            change = changes.recv() => match change {
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return,
+            },
+            () = ctx.clock.sleep_until(wake.unwrap_or(Timestamp::MAX)), if wake.is_some() => {}
+            // Until everything is listed there may be no changes to wait for.
+            () = ctx.clock.sleep(Duration::from_millis(50)), if !ctx.world.is_listed() => {}
+        }
+    }
+}
+
+/// Everybody who waits for a plan now.
+fn ask(batch: &mut Batch, now: &Snapshot, at: Timestamp) {
+    for pod in now.provisionable() {
+        batch.ask(&pod.uid, at);
+    }
+    for node in now.nodes() {
+        if now.is_leaving(node) && now.movable_pods(node.name(), at).next().is_some() {
+            batch.ask(&node.meta.uid, at);
+        }
+    }
+    for buffer in now.buffers() {
+        let meta = &buffer.meta;
+        batch.ask(&format!("{}@{}", meta.uid, meta.version).into(), at);
+    }
+}
+
+/// How a pass ended.
+enum Pass {
+    /// A plan was made and carried out, or there was nothing to plan.
+    Done,
+    /// Something has to come first.
+    NotYet,
+    /// It came to nothing.
+    Failed,
+}
+
+async fn pass(ctx: &Ctx) -> Pass {
+    let now = ctx.world.snapshot();
+    if is_unsettled(&now) {
+        return Pass::NotYet;
+    }
+    if !now
+        .pools()
+        .any(|pool| pool.is_dynamic() && pool.is_usable())
+    {
+        tracing::info!(controller = NAME, "no dynamic nodepools found");
+        return Pass::Done;
+    }
+    for (class, trouble) in ctx.catalogs.refresh(&*ctx.cloud, &now).await {
+        tracing::error!(
+            controller = NAME,
+            class = &*class.name,
+            "no instance types: {trouble}"
+        );
+    }
+    let started = ctx.clock.now();
+    let Some((asked, plan)) = plan(ctx, Arc::clone(&now)).await else {
+        return Pass::Failed;
+    };
+    let took = ctx.clock.now().duration_since(started).as_secs_f64();
+    let labels = [("controller", NAME)];
+    ctx.metrics.observe(
+        "karpenter_scheduler_scheduling_duration_seconds",
+        &labels,
+        took,
+    );
+    if !plan.launches.is_empty() || !plan.unplaced.is_empty() {
+        tell::found(&asked, &plan);
+    }
+    let created = create(ctx, &now, &asked, &plan).await;
+    tell::pods(ctx, &now, &asked, &plan, &created);
+    let all_created = created.len() == plan.launches.len();
+    if all_created {
+        Pass::Done
+    } else {
+        Pass::Failed
+    }
+}
+
+/// A claim of somebody else's that is not launched: what it will be cannot be known yet.
+fn is_unsettled(now: &Snapshot) -> bool {
+    now.claims().any(|claim| {
+        claim.provider_id.is_none()
+            && claim.meta.deleting.is_none()
+            && claim
+                .pool()
+                .is_some_and(|pool| now.pool(pool).is_some_and(|pool| pool.is_dynamic()))
+            && claim.meta.annotation(PLANNED).is_none()
+    })
+}
+
+/// A plan that the verifier has accepted.
+async fn plan(ctx: &Ctx, now: Arc<Snapshot>) -> Option<(Asked, Plan)> {
+    let catalogs = ctx.catalogs.lists();
+    let headroom = if ctx.settings.gates.capacity_buffer {
+        crate::buffer::virtual_pods(&now)
+    } else {
+        Vec::new()
+    };
+    let policy = Policy {
+        preferences: ctx.settings.preferences,
+        min_values: ctx.settings.min_values,
+        ..Policy::default()
+    };
+    let at = ctx.clock.now();
+    let work = move || {
+        let ask = Ask {
+            catalogs: &catalogs,
+            policy,
+            now: at,
+            leaving: &BTreeSet::new(),
+            headroom: &headroom,
+        };
+        let asked = now.problem(&ask);
+        let plan = joiner_solver::solve(&asked.problem);
+        let violations = joiner_verify::check(&asked.problem, &plan);
+        (asked, plan, violations)
+    };
+    let (asked, plan, violations) = in_background(work).await?;
+    if violations.is_empty() {
+        return Some((asked, plan));
+    }
+    let first: Vec<String> = violations.iter().take(3).map(ToString::to_string).collect();
+    tracing::error!(
+        controller = NAME,
+        violations = violations.len(),
+        "the verifier rejects the plan, nothing is changed: {}",
+        first.join("; ")
+    );
+    None
+}
+
+/// Runs long work beside the runtime's own threads. On a paused clock it runs in place: time must
+/// not jump while it works.
+async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let handle = tokio::runtime::Handle::current();
+    if handle.runtime_flavor() == tokio::runtime::RuntimeFlavor::CurrentThread {
+        return Some(work());
+    }
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => Some(done),
+        Err(error) => {
+            tracing::error!(controller = NAME, "planning ended badly: {error}");
+            None
+        }
+    }
+}
+
+/// Creates the claims of a plan. Returns those that exist now, by index of the launch.
+async fn create(ctx: &Ctx, now: &Snapshot, asked: &Asked, plan: &Plan) -> BTreeMap<usize, Name> {
+    let wanted = new_claims(now, &asked.problem, plan);
+    let creations = wanted.into_iter().map(|(ix, new)| async move {
+        let name: Name = new.claim.metadata.name.as_str().into();
+        create_one(ctx, &new).await.then_some((ix, name))
+    });
+    let done = stream::iter(creations).buffer_unordered(CREATE_AT_ONCE);
+    let done: Vec<Option<(usize, Name)>> = done.collect().await;
+    done.into_iter().flatten().collect()
+}
+
+/// The claims of a plan, by index of the launch.
+fn new_claims(now: &Snapshot, problem: &Problem, plan: &Plan) -> Vec<(usize, NewClaim)> {
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    let mut claims = Vec::with_capacity(plan.launches.len());
+    for (ix, launch) in plan.launches.iter().enumerate() {
+        let pool = &problem.pools[launch.pool.0 as usize].name;
+        let Some(pool) = now.pool(pool) else {
+            continue;
+        };
+        let pods = launch
+            .pods
+            .iter()
+            .map(|pod| &problem.pods[pod.0 as usize].name);
+        let uids: Vec<&str> = pods
+            .map(|name| now.pod(name).map_or(&**name, |pod| &*pod.uid))
+            .collect();
+        let taken = |name: &str| names.contains(name) || now.claim(name).is_some();
+        let new = claims::claim_for(problem, launch, &pool.pool, &uids, &taken);
+        names.insert(new.claim.metadata.name.clone());
+        claims.push((ix, new));
+    }
+    claims
+}
+
+/// True when the claim exists now.
+async fn create_one(ctx: &Ctx, new: &NewClaim) -> bool {
+    let claim = &new.claim;
+    let object = serde_json::to_value(claim).unwrap_or_default();
+    let pool = claim.metadata.labels.get(joiner_api::labels::NODE_POOL);
+    let pool = pool.map_or("", String::as_str);
+    match ctx.api.create(Kind::NodeClaim, &object).await {
+        Ok(Written::Object(_)) => {
+            tell::created(ctx, claim, pool, new.pods.len());
+            true
+        }
+        Ok(Written::Dry) => {
+            tell::would_create(claim, pool, new.pods.len());
+            true
+        }
+        // Made by a try that did not live to see the answer; the watch brings it.
+        Err(ApiFailure::AlreadyExists) => true,
+        Err(error) => {
+            let name = claim.metadata.name.as_str();
+            tracing::error!(controller = NAME, NodeClaim = name, error = %error, "cannot create");
+            false
+        }
+    }
+}

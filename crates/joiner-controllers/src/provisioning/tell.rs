@@ -1,0 +1,243 @@
+//! What people hear of a plan: logs, events, metrics, the decision log.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use joiner_api::types::NodeClaim;
+use joiner_model::{Name, Plan, Unplaced};
+use joiner_runtime::{About, Decision, Event};
+use joiner_state::live::{Asked, LivePod, PLANNED, Snapshot};
+use serde_json::json;
+
+use super::NAME;
+use crate::context::Ctx;
+use crate::nominations::Nominations;
+
+/// A pod hears that it fits nowhere this often at most.
+const REFUSED_EVERY: Duration = Duration::from_secs(300);
+/// Reasons in one event.
+const REASONS_MAX: usize = 5;
+
+/// The log lines that people know.
+pub(super) fn found(asked: &Asked, plan: &Plan) {
+    let pending = asked.problem.pending().count();
+    tracing::info!(
+        controller = NAME,
+        pods = pending,
+        "found provisionable pod(s)"
+    );
+    if !plan.launches.is_empty() {
+        let n_pods: usize = plan.launches.iter().map(|launch| launch.pods.len()).sum();
+        tracing::info!(
+            controller = NAME,
+            nodeclaims = plan.launches.len(),
+            pods = n_pods,
+            price_per_hour = %plan.cost.price,
+            lower_bound_per_hour = %plan.cost.bound,
+            "computed new nodeclaim(s) to fit pod(s)"
+        );
+    }
+}
+
+/// A claim was created.
+pub(super) fn created(ctx: &Ctx, claim: &NodeClaim, pool: &str, n_pods: usize) {
+    let name = claim.metadata.name.as_str();
+    let planned = claim.metadata.annotations.get(PLANNED);
+    let planned = planned.map_or("", String::as_str);
+    tracing::info!(
+        controller = NAME,
+        NodePool = pool,
+        NodeClaim = name,
+        planned,
+        pods = n_pods,
+        "created nodeclaim"
+    );
+    let relaxed = claim
+        .metadata
+        .annotations
+        .get(joiner_api::labels::MIN_VALUES_RELAXED);
+    let relaxed = relaxed.map_or("false", String::as_str);
+    let labels = [
+        ("reason", "provisioned"),
+        ("nodepool", pool),
+        ("min_values_relaxed", relaxed),
+    ];
+    ctx.metrics
+        .count("karpenter_nodeclaims_created_total", &labels, 1.0);
+}
+
+/// A claim would have been created.
+pub(super) fn would_create(claim: &NodeClaim, pool: &str, n_pods: usize) {
+    let name = claim.metadata.name.as_str();
+    let planned = claim.metadata.annotations.get(PLANNED);
+    let planned = planned.map_or("", String::as_str);
+    tracing::info!(
+        controller = NAME,
+        NodePool = pool,
+        NodeClaim = name,
+        planned,
+        pods = n_pods,
+        "dry run: would create nodeclaim"
+    );
+}
+
+/// Tells every pod what became of it, and writes the decision down.
+pub(super) fn pods(
+    ctx: &Ctx,
+    now: &Snapshot,
+    asked: &Asked,
+    plan: &Plan,
+    created: &BTreeMap<usize, Name>,
+) {
+    let problem = &asked.problem;
+    let pod = |ix: &joiner_model::PodIx| now.pod(&problem.pods[ix.0 as usize].name);
+    let lasting = Nominations::lasting(ctx.settings.batching.max);
+    let at = ctx.clock.now();
+    for (ix, claim) in created {
+        let Some(launch) = plan.launches.get(*ix) else {
+            continue;
+        };
+        ctx.nominations.nominate(claim, at, lasting);
+        for pod in launch.pods.iter().filter_map(pod) {
+            nominated(ctx, pod, &format!("nodeclaim/{claim}"));
+        }
+    }
+    for placement in &plan.placements {
+        let node = &problem.nodes[placement.node.0 as usize].name;
+        let target = match asked.in_flight.get(&placement.node) {
+            Some(claim) => format!("nodeclaim/{claim}"),
+            None => format!("node/{node}"),
+        };
+        let real = placement.pods.iter().filter_map(pod);
+        let mut any = false;
+        for pod in real.filter(|pod| pod.is_provisionable()) {
+            any = true;
+            nominated(ctx, pod, &target);
+        }
+        if any {
+            ctx.nominations.nominate(node, at, lasting);
+        }
+    }
+    for unplaced in &plan.unplaced {
+        if let Some(pod) = pod(&unplaced.pod) {
+            refused(ctx, pod, unplaced);
+        }
+    }
+    gauges(ctx, asked, plan);
+    decide(ctx, now, asked, plan, created);
+}
+
+fn about(pod: &LivePod) -> About {
+    About {
+        kind: "Pod",
+        api_version: "v1",
+        name: pod.name.clone(),
+        uid: pod.uid.clone(),
+    }
+}
+
+fn nominated(ctx: &Ctx, pod: &LivePod, target: &str) {
+    ctx.events.tell(Event {
+        about: about(pod),
+        warning: false,
+        reason: "Nominated".into(),
+        message: format!("Pod should schedule on: {target}"),
+        same: target.to_owned(),
+        every: Duration::from_secs(120),
+    });
+}
+
+fn refused(ctx: &Ctx, pod: &LivePod, unplaced: &Unplaced) {
+    let reasons: Vec<String> = unplaced.refusals.iter().map(ToString::to_string).collect();
+    let mut shown = reasons
+        .iter()
+        .take(REASONS_MAX)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join("; ");
+    if reasons.len() > REASONS_MAX {
+        shown = format!("{shown}; and {} more", reasons.len() - REASONS_MAX);
+    }
+    tracing::error!(
+        controller = NAME,
+        Pod = &*pod.name,
+        reasons = shown,
+        "could not schedule pod"
+    );
+    ctx.events.tell(Event {
+        about: about(pod),
+        warning: true,
+        reason: "FailedScheduling".into(),
+        message: format!("Failed to schedule pod, {shown}"),
+        same: String::new(),
+        every: REFUSED_EVERY,
+    });
+}
+
+fn gauges(ctx: &Ctx, asked: &Asked, plan: &Plan) {
+    let labels = [("controller", NAME)];
+    #[expect(clippy::cast_precision_loss, reason = "counts of pods are small")]
+    let number = |n: usize| n as f64;
+    ctx.metrics.gauge(
+        "karpenter_scheduler_unschedulable_pods_count",
+        &labels,
+        number(plan.unplaced.len()),
+    );
+    ctx.metrics.gauge(
+        "karpenter_scheduler_ignored_pods_count",
+        &[],
+        number(asked.ignored.len()),
+    );
+}
+
+fn decide(ctx: &Ctx, now: &Snapshot, asked: &Asked, plan: &Plan, created: &BTreeMap<usize, Name>) {
+    // Pods that wait for a node to come are planned for again and again: that is no decision.
+    if plan.launches.is_empty() && plan.unplaced.is_empty() {
+        return;
+    }
+    let problem = &asked.problem;
+    let nodes = plan.launches.iter().enumerate().map(|(ix, launch)| {
+        let instance_type = &problem.types[launch.offering.0.0 as usize];
+        let offering = &instance_type.offerings[launch.offering.1.0 as usize];
+        json!({
+            "nodeClaim": created.get(&ix).map(|name| &**name),
+            "nodePool": &*problem.pools[launch.pool.0 as usize].name,
+            "instanceType": &*instance_type.name,
+            "offering": offering.labels.iter().map(|(k, v)| (k.to_string(), json!(&**v))).collect::<serde_json::Map<_, _>>(),
+            "pricePerHour": launch.price.to_string(),
+            "alternatives": launch.types.len(),
+            "pods": launch.pods.iter().map(|pod| &*problem.pods[pod.0 as usize].name).collect::<Vec<_>>(),
+        })
+    });
+    let unplaced = plan.unplaced.iter().map(|own| {
+        json!({
+            "pod": &*problem.pods[own.pod.0 as usize].name,
+            "reasons": own.refusals.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        })
+    });
+    let outcome = format!(
+        "{} new node(s) for {} pod(s), {} pod(s) on nodes there are, {} left over",
+        plan.launches.len(),
+        plan.launches
+            .iter()
+            .map(|launch| launch.pods.len())
+            .sum::<usize>(),
+        plan.placements
+            .iter()
+            .map(|own| own.pods.len())
+            .sum::<usize>(),
+        plan.unplaced.len(),
+    );
+    ctx.decisions.record(Decision {
+        time: ctx.clock.now(),
+        kind: "provisioning".to_owned(),
+        generation: now.generation,
+        outcome,
+        price_before: None,
+        price_after: Some(plan.cost.price),
+        reasons: vec![format!("no legal placement of these pods costs less than {}", plan.cost.bound)],
+        alternatives: Vec::new(),
+        about: created.values().map(ToString::to_string).collect(),
+        details: json!({"nodes": nodes.collect::<Vec<_>>(), "unplaced": unplaced.collect::<Vec<_>>()}),
+    });
+}

@@ -1,0 +1,69 @@
+//! Settings of the controllers, as meant; the binary reads them from flags and the environment.
+
+use std::time::Duration;
+
+use joiner_model::{MinValuesPolicy, PreferencePolicy};
+
+/// Switches for parts that are not for everybody yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeatureGates {
+    /// Unhealthy nodes are replaced.
+    pub node_repair: bool,
+    /// Reservations are used.
+    pub reserved_capacity: bool,
+    /// Spot nodes are replaced by cheaper spot nodes.
+    pub spot_to_spot_consolidation: bool,
+    /// NodeOverlays count.
+    pub node_overlay: bool,
+    /// NodePools with replicas are kept at that size.
+    pub static_capacity: bool,
+    /// CapacityBuffers count.
+    pub capacity_buffer: bool,
+}
+
+impl Default for FeatureGates {
+    fn default() -> Self {
+        Self {
+            node_repair: false,
+            reserved_capacity: true,
+            spot_to_spot_consolidation: false,
+            node_overlay: false,
+            static_capacity: false,
+            capacity_buffer: false,
+        }
+    }
+}
+
+/// How long pods are collected before they are planned for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batching {
+    /// A batch ends when no new pod has come for this long; `None` adapts: at once for a lone pod,
+    /// when it stops growing for a burst.
+    pub idle: Option<Duration>,
+    /// A batch ends after this long in any case.
+    pub max: Duration,
+}
+
+impl Default for Batching {
+    fn default() -> Self {
+        Self {
+            idle: None,
+            max: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Settings of the controllers.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// How pods are collected.
+    pub batching: Batching,
+    /// What to do with wishes.
+    pub preferences: PreferencePolicy,
+    /// What to do when `minValues` cannot be met.
+    pub min_values: MinValuesPolicy,
+    /// Switches.
+    pub gates: FeatureGates,
+    /// Leave out metrics and events about single pods, nodes and pools.
+    pub quiet_state: bool,
+}

@@ -1,0 +1,73 @@
+//! Claims that are too old go, whatever runs on them: controller `nodeclaim.expiration`.
+
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use joiner_model::Name;
+use joiner_state::live::{Change, Kind, LiveClaim, Snapshot};
+
+use crate::claim;
+use crate::context::{Ctx, Failure, Next};
+use crate::engine::Controller;
+
+/// When a claim is too old, if ever.
+pub(crate) fn expires(claim: &LiveClaim) -> Option<Timestamp> {
+    let after = claim.claim.spec.expire_after.as_ref()?.parse().ok()??;
+    Some(
+        claim
+            .meta
+            .created
+            .checked_add(after)
+            .unwrap_or(Timestamp::MAX),
+    )
+}
+
+/// Deletes claims that are too old.
+#[derive(Debug)]
+pub(crate) struct Expiration;
+
+impl Expiration {
+    async fn look(&self, ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
+        let snapshot = ctx.world.snapshot();
+        let Some(claim) = snapshot.claim(key) else {
+            return Ok(Next::Done);
+        };
+        if claim.meta.deleting.is_some() || !super::is_managed(&*ctx.cloud, claim) {
+            return Ok(Next::Done);
+        }
+        let Some(at) = expires(claim) else {
+            return Ok(Next::Done);
+        };
+        let now = ctx.clock.now();
+        if now >= at {
+            claim::delete(ctx, claim, "expired").await?;
+            return Ok(Next::Done);
+        }
+        let wait = Duration::try_from(at.duration_since(now)).unwrap_or_default();
+        Ok(Next::Again(wait))
+    }
+}
+
+impl Controller for Expiration {
+    fn name(&self) -> &'static str {
+        "nodeclaim.expiration"
+    }
+
+    fn concerned(&self, change: &Change, _: &Snapshot) -> Vec<Name> {
+        super::own(change, Kind::NodeClaim)
+    }
+
+    fn all(&self, now: &Snapshot) -> Vec<Name> {
+        super::all_claims(now)
+    }
+
+    fn reconcile<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        key: &'a Name,
+    ) -> BoxFuture<'a, Result<Next, Failure>> {
+        self.look(ctx, key).boxed()
+    }
+}

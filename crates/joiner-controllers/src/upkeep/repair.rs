@@ -1,0 +1,225 @@
+//! Nodes that are unhealthy for too long are replaced: controller `node.health`.
+
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use joiner_api::labels::{CAPACITY_TYPE, TERMINATION_TIMESTAMP};
+use joiner_cloud::RepairPolicy;
+use joiner_model::Name;
+use joiner_runtime::Event;
+use joiner_runtime::metric_names::NODECLAIMS_UNHEALTHY_DISRUPTED;
+use joiner_state::live::{Change, Kind, LiveClaim, LiveNode, Snapshot, rfc3339};
+use serde_json::{Value, json};
+
+use crate::claim;
+use crate::context::{Ctx, Failure, Next};
+use crate::engine::Controller;
+use crate::observe;
+
+/// More than this many percent of the nodes unhealthy, and it is not the nodes.
+const PERCENT_MAX: usize = 20;
+/// When to look again after that.
+const BLOCKED_FOR: Duration = Duration::from_secs(300);
+/// That is told this often at most.
+const TOLD_EVERY: Duration = Duration::from_secs(900);
+
+/// What is to become of a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Verdict<'p> {
+    /// Nothing is wrong with it.
+    Healthy,
+    /// Something is, but not for long enough yet: it has this much time left.
+    Tolerated(Duration),
+    /// It would have to go, but too many others are unhealthy, too.
+    Blocked,
+    /// It goes, because of this.
+    Replace(&'p RepairPolicy),
+}
+
+/// What is to become of a node.
+pub(crate) fn verdict<'p>(
+    snapshot: &Snapshot,
+    node: &LiveNode,
+    claim: &LiveClaim,
+    policies: &'p [RepairPolicy],
+    now: Timestamp,
+) -> Verdict<'p> {
+    let Some((policy, until)) = sickness(node, policies) else {
+        return Verdict::Healthy;
+    };
+    if now < until {
+        let left = Duration::try_from(until.duration_since(now)).unwrap_or_default();
+        return Verdict::Tolerated(left);
+    }
+    if blocked(snapshot, claim, policies) {
+        return Verdict::Blocked;
+    }
+    Verdict::Replace(policy)
+}
+
+/// The condition of a node that will be tolerated no longer first, and until when.
+fn sickness<'p>(
+    node: &LiveNode,
+    policies: &'p [RepairPolicy],
+) -> Option<(&'p RepairPolicy, Timestamp)> {
+    let matching = policies.iter().filter_map(|policy| {
+        let own = node.condition(policy.condition)?;
+        let until = own.since.checked_add(policy.toleration).ok()?;
+        (&*own.status == policy.status).then_some((policy, until))
+    });
+    matching.min_by_key(|(_, until)| *until)
+}
+
+/// True when so many nodes are unhealthy that replacing them would not help.
+fn is_blocked<'n>(nodes: impl Iterator<Item = &'n LiveNode>, policies: &[RepairPolicy]) -> bool {
+    let (mut n, mut sick) = (0usize, 0usize);
+    for node in nodes {
+        n += 1;
+        sick += usize::from(sickness(node, policies).is_some());
+    }
+    sick > (n * PERCENT_MAX).div_ceil(100)
+}
+
+/// The patch that lets the claim's machine go at once, whatever its grace period: none when its
+/// time has come already.
+pub(crate) fn deadline(claim: &LiveClaim, now: Timestamp) -> Option<Value> {
+    let set = claim.meta.annotation(TERMINATION_TIMESTAMP);
+    let set = set.and_then(|text| text.parse::<Timestamp>().ok());
+    if set.is_some_and(|at| at <= now) {
+        return None;
+    }
+    Some(json!({"metadata": {"annotations": {TERMINATION_TIMESTAMP: rfc3339(now)}}}))
+}
+
+/// Replaces unhealthy nodes.
+#[derive(Debug)]
+pub(crate) struct NodeRepair;
+
+impl NodeRepair {
+    async fn look(&self, ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
+        let snapshot = ctx.world.snapshot();
+        let Some(node) = snapshot.node(key) else {
+            return Ok(Next::Done);
+        };
+        let claim = snapshot.claim_of(node);
+        let managed = claim.filter(|own| super::is_managed(&*ctx.cloud, own));
+        let Some(claim) = managed.filter(|own| own.meta.deleting.is_none()) else {
+            return Ok(Next::Done);
+        };
+        let policies = ctx.cloud.repair_policies();
+        let now = ctx.clock.now();
+        match verdict(&snapshot, node, claim, &policies, now) {
+            Verdict::Healthy => Ok(Next::Done),
+            Verdict::Tolerated(wait) => Ok(Next::Again(wait)),
+            Verdict::Blocked => {
+                tell_blocked(ctx, node, claim);
+                Ok(Next::Again(BLOCKED_FOR))
+            }
+            Verdict::Replace(policy) => {
+                self.repair(ctx, claim, policy, now).await?;
+                Ok(Next::Done)
+            }
+        }
+    }
+
+    async fn repair(
+        &self,
+        ctx: &Ctx,
+        claim: &LiveClaim,
+        policy: &RepairPolicy,
+        now: Timestamp,
+    ) -> Result<(), Failure> {
+        if let Some(patch) = deadline(claim, now) {
+            ctx.api.patch(Kind::NodeClaim, claim.name(), &patch).await?;
+        }
+        claim::delete(ctx, claim, "unhealthy").await?;
+        if ctx.api.is_dry_run() {
+            return Ok(());
+        }
+        let image = claim
+            .claim
+            .status
+            .as_ref()
+            .and_then(|own| own.image_id.as_deref());
+        let labels = [
+            ("condition", &*snake_case(policy.condition)),
+            ("nodepool", claim.pool().unwrap_or_default()),
+            (
+                "capacity_type",
+                claim.meta.label(CAPACITY_TYPE).unwrap_or_default(),
+            ),
+            ("image_id", image.unwrap_or_default()),
+        ];
+        ctx.metrics
+            .count(NODECLAIMS_UNHEALTHY_DISRUPTED, &labels, 1.0);
+        Ok(())
+    }
+}
+
+/// The same for the nodes of the claim's pool, or for all nodes when it has none.
+fn blocked(snapshot: &Snapshot, claim: &LiveClaim, policies: &[RepairPolicy]) -> bool {
+    match claim.pool() {
+        Some(pool) => {
+            let nodes = snapshot.nodes().filter(|node| node.pool() == Some(pool));
+            is_blocked(nodes.map(AsRef::as_ref), policies)
+        }
+        None => is_blocked(snapshot.nodes().map(AsRef::as_ref), policies),
+    }
+}
+
+fn tell_blocked(ctx: &Ctx, node: &LiveNode, claim: &LiveClaim) {
+    let within = if claim.pool().is_some() {
+        "nodepool"
+    } else {
+        "cluster"
+    };
+    ctx.events.tell(Event {
+        about: observe::node(node),
+        warning: true,
+        reason: "NodeRepairBlocked".into(),
+        message: format!("more than {PERCENT_MAX}% nodes are unhealthy in the {within}"),
+        same: node.name().to_string(),
+        every: TOLD_EVERY,
+    });
+}
+
+/// `DiskPressure` as `disk_pressure`, `PIDPressure` as `pid_pressure`.
+pub(crate) fn snake_case(word: &str) -> String {
+    let letters: Vec<char> = word.chars().collect();
+    let mut out = String::with_capacity(word.len() + 4);
+    for (ix, letter) in letters.iter().enumerate() {
+        let before = ix.checked_sub(1).map(|ix| letters[ix]);
+        let after = letters.get(ix + 1);
+        let starts_word = before.is_some_and(|own| !own.is_uppercase())
+            || (before.is_some() && after.is_some_and(|own| own.is_lowercase()));
+        if letter.is_uppercase() && starts_word {
+            out.push('_');
+        }
+        out.extend(letter.to_lowercase());
+    }
+    out
+}
+
+impl Controller for NodeRepair {
+    fn name(&self) -> &'static str {
+        "node.health"
+    }
+
+    fn concerned(&self, change: &Change, _: &Snapshot) -> Vec<Name> {
+        super::own(change, Kind::Node)
+    }
+
+    fn all(&self, now: &Snapshot) -> Vec<Name> {
+        now.nodes().map(|node| node.name().clone()).collect()
+    }
+
+    fn reconcile<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        key: &'a Name,
+    ) -> BoxFuture<'a, Result<Next, Failure>> {
+        self.look(ctx, key).boxed()
+    }
+}

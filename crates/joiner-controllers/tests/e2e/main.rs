@@ -1,0 +1,8 @@
+//! Whole stories on a whole cluster: the controllers, the simulated cloud, and a control plane. The
+//! same code runs on the embedded one, in virtual time, and on a real one.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
+
+mod pools;
+mod scale_out;
+mod stage;

@@ -1,0 +1,294 @@
+//! Every write to Kubernetes goes through here.
+//!
+//! What the server answers is noted in the [`World`] before the call returns, so that whoever
+//! decides next sees it. In a dry run nothing is sent.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use joiner_model::Name;
+use joiner_state::live::Kind;
+use kube::Client;
+use serde_json::{Value, json};
+
+use crate::watch::chain;
+use crate::world::World;
+
+/// Why a write did not happen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApiFailure {
+    /// There is no such object.
+    #[error("not found")]
+    NotFound,
+    /// The object has changed, or is somebody else's by now.
+    #[error("conflict: {0}")]
+    Conflict(String),
+    /// There is one of that name.
+    #[error("already exists")]
+    AlreadyExists,
+    /// Not now: a disruption budget, or the server is busy.
+    #[error("not now: {0}")]
+    TooManyRequests(String),
+    /// We may not.
+    #[error("not allowed: {0}")]
+    Forbidden(String),
+    /// The server does not accept the object.
+    #[error("refused: {0}")]
+    Invalid(String),
+    /// The server cannot be reached, or has trouble of its own.
+    #[error("the API server is away: {0}")]
+    Away(String),
+    /// Anything else.
+    #[error("{code}: {message}")]
+    Other {
+        /// HTTP status.
+        code: u16,
+        /// What the server says.
+        message: String,
+    },
+}
+
+/// What came of a write.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Written {
+    /// The object as it is now.
+    Object(Box<Value>),
+    /// Nothing: this is a dry run.
+    Dry,
+}
+
+/// How to delete.
+#[derive(Clone, Debug, Default)]
+pub struct Delete {
+    /// Only if it still has this uid.
+    pub uid: Option<Name>,
+    /// Seconds it gets; its own when absent.
+    pub grace_secs: Option<u32>,
+}
+
+/// Writes to Kubernetes.
+#[derive(Clone)]
+pub struct Api {
+    client: Client,
+    world: World,
+    dry_run: bool,
+    n_requests: Arc<AtomicU64>,
+}
+
+impl std::fmt::Debug for Api {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Api")
+            .field("dry_run", &self.dry_run)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What to send.
+struct Call<'a> {
+    method: &'static str,
+    kind: Kind,
+    /// `namespace/name`, or the name alone; empty for the collection.
+    name: &'a str,
+    /// Below the object, for example `status`.
+    sub: &'static str,
+    body: Value,
+    content: &'static str,
+}
+
+const JSON: &str = "application/json";
+const MERGE: &str = "application/merge-patch+json";
+
+impl Api {
+    /// Writes with `client` and notes answers in `world`.
+    #[must_use]
+    pub fn new(client: Client, world: World, dry_run: bool) -> Self {
+        Self {
+            client,
+            world,
+            dry_run,
+            n_requests: Arc::default(),
+        }
+    }
+
+    /// True when nothing is written.
+    #[must_use]
+    pub fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
+    /// How many requests were sent.
+    #[must_use]
+    pub fn n_requests(&self) -> u64 {
+        self.n_requests.load(Ordering::Relaxed)
+    }
+
+    /// Creates an object.
+    pub async fn create(&self, kind: Kind, object: &Value) -> Result<Written, ApiFailure> {
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+        let within = match namespace {
+            "" => String::new(),
+            namespace => format!("{namespace}/"),
+        };
+        self.write(Call {
+            method: "POST",
+            kind,
+            name: &within,
+            sub: "",
+            body: object.clone(),
+            content: JSON,
+        })
+        .await
+    }
+
+    /// Changes an object by a merge patch (RFC 7396).
+    pub async fn patch(
+        &self,
+        kind: Kind,
+        name: &str,
+        patch: &Value,
+    ) -> Result<Written, ApiFailure> {
+        self.change(kind, name, "", patch).await
+    }
+
+    /// Changes the status of an object by a merge patch (RFC 7396).
+    pub async fn patch_status(
+        &self,
+        kind: Kind,
+        name: &str,
+        patch: &Value,
+    ) -> Result<Written, ApiFailure> {
+        self.change(kind, name, "status", patch).await
+    }
+
+    async fn change(
+        &self,
+        kind: Kind,
+        name: &str,
+        sub: &'static str,
+        patch: &Value,
+    ) -> Result<Written, ApiFailure> {
+        self.write(Call {
+            method: "PATCH",
+            kind,
+            name,
+            sub,
+            body: patch.clone(),
+            content: MERGE,
+        })
+        .await
+    }
+
+    /// Deletes an object. One that is gone already is [`ApiFailure::NotFound`].
+    pub async fn delete(&self, kind: Kind, name: &str, how: Delete) -> Result<(), ApiFailure> {
+        let mut body = json!({"kind": "DeleteOptions", "apiVersion": "v1"});
+        if let Some(uid) = &how.uid {
+            body["preconditions"] = json!({"uid": &**uid});
+        }
+        if let Some(secs) = how.grace_secs {
+            body["gracePeriodSeconds"] = json!(secs);
+        }
+        let call = Call {
+            method: "DELETE",
+            kind,
+            name,
+            sub: "",
+            body,
+            content: JSON,
+        };
+        self.write(call).await.map(|_| ())
+    }
+
+    /// Evicts a pod, as far as disruption budgets allow.
+    pub async fn evict(&self, pod: &str, uid: &str) -> Result<(), ApiFailure> {
+        let (namespace, name) = pod.split_once('/').unwrap_or(("", pod));
+        let body = json!({"apiVersion": "policy/v1", "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": {"preconditions": {"uid": uid}}});
+        let call = Call {
+            method: "POST",
+            kind: Kind::Pod,
+            name: pod,
+            sub: "eviction",
+            body,
+            content: JSON,
+        };
+        self.write(call).await.map(|_| ())
+    }
+
+    async fn write(&self, call: Call<'_>) -> Result<Written, ApiFailure> {
+        if self.dry_run {
+            return Ok(Written::Dry);
+        }
+        let (kind, method) = (call.kind, call.method);
+        let answer = self.send(&call).await?;
+        let own_kind = answer["kind"].as_str() == Some(kind.api().3);
+        if own_kind {
+            let gone = method == "DELETE" && is_final(&answer);
+            if gone {
+                self.world.note_gone(kind, answer.clone()).await;
+            } else {
+                self.world.note(kind, answer.clone()).await;
+            }
+        }
+        Ok(Written::Object(Box::new(answer)))
+    }
+
+    async fn send(&self, call: &Call<'_>) -> Result<Value, ApiFailure> {
+        self.n_requests.fetch_add(1, Ordering::Relaxed);
+        let body = serde_json::to_vec(&call.body).unwrap_or_default();
+        let request = http::Request::builder()
+            .method(call.method)
+            .uri(path(call))
+            .header(http::header::CONTENT_TYPE, call.content)
+            .body(body)
+            .map_err(|error| ApiFailure::Invalid(error.to_string()))?;
+        self.client.request(request).await.map_err(sorted)
+    }
+}
+
+/// A deleted object that nothing holds any more: no finalizer, no grace.
+fn is_final(object: &Value) -> bool {
+    let meta = &object["metadata"];
+    let held = meta["finalizers"].as_array().is_some_and(|f| !f.is_empty());
+    let grace = meta["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+    !held && grace == 0
+}
+
+fn path(call: &Call<'_>) -> String {
+    let (group, version, plural, _) = call.kind.api();
+    let mut path = match group {
+        "" => format!("/api/{version}"),
+        group => format!("/apis/{group}/{version}"),
+    };
+    let (namespace, name) = match call.name.split_once('/') {
+        Some((namespace, name)) => (namespace, name),
+        None => ("", call.name),
+    };
+    if !namespace.is_empty() {
+        path = format!("{path}/namespaces/{namespace}");
+    }
+    for part in [plural, name, call.sub] {
+        if !part.is_empty() {
+            path = format!("{path}/{part}");
+        }
+    }
+    format!("{path}?fieldManager=karpenter")
+}
+
+fn sorted(error: kube::Error) -> ApiFailure {
+    let status = match error {
+        kube::Error::Api(status) => status,
+        other => return ApiFailure::Away(chain(&other)),
+    };
+    let message = status.message.clone();
+    match (status.code, status.reason.as_str()) {
+        (404, _) => ApiFailure::NotFound,
+        (409, "AlreadyExists") => ApiFailure::AlreadyExists,
+        (409, _) => ApiFailure::Conflict(message),
+        (429, _) => ApiFailure::TooManyRequests(message),
+        (401 | 403, _) => ApiFailure::Forbidden(message),
+        (400 | 422, _) => ApiFailure::Invalid(message),
+        (500..=599, _) => ApiFailure::Away(message),
+        (code, _) => ApiFailure::Other { code, message },
+    }
+}

@@ -1,0 +1,256 @@
+//! What the process serves: metrics, decisions, and whether it is well.
+//!
+//! `/metrics` and `/debug/decisions` are on one port, `/healthz` and `/readyz` on another, as
+//! upstream has them. Decisions are for this machine only: `kubectl port-forward` comes from there,
+//! too.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, RawQuery, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::decisions::{DecisionQuery, Decisions};
+use crate::metrics::Metrics;
+
+/// Decisions in one answer, unless somebody asks for fewer.
+const DECISIONS_MAX: usize = 1_000;
+
+/// Tells whether the process is ready, or what it waits for.
+pub type Ready = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// Where to listen.
+#[derive(Clone, Copy, Debug)]
+pub struct HttpSettings {
+    /// On this address; on all when absent.
+    pub address: Option<IpAddr>,
+    /// For metrics; 0 takes any that is free.
+    pub metrics_port: u16,
+    /// For health; 0 takes any that is free.
+    pub health_port: u16,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self {
+            address: None,
+            metrics_port: 8080,
+            health_port: 8081,
+        }
+    }
+}
+
+/// Why nothing can be served.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// Another process, or another server of this one, has the port.
+    #[error("port {port} for {what} is taken: choose another one with {flag}")]
+    Taken {
+        /// The port.
+        port: u16,
+        /// What was to be served.
+        what: &'static str,
+        /// The flag that says otherwise.
+        flag: &'static str,
+    },
+    /// Something else is wrong.
+    #[error("cannot listen on port {port} for {what}; see {flag}")]
+    Listen {
+        /// The port.
+        port: u16,
+        /// What was to be served.
+        what: &'static str,
+        /// The flag that says otherwise.
+        flag: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Servers that run; they end when this is dropped.
+#[derive(Debug)]
+pub struct Servers {
+    /// Where metrics are served.
+    pub metrics_address: SocketAddr,
+    /// Where health is served.
+    pub health_address: SocketAddr,
+    stop: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Servers {
+    /// Starts to serve.
+    pub async fn start(
+        settings: &HttpSettings,
+        metrics: Arc<Metrics>,
+        decisions: Decisions,
+        ready: Ready,
+    ) -> Result<Self, HttpError> {
+        let on = |port| (settings.address, port);
+        let metrics_on = bind(on(settings.metrics_port), "metrics", "--metrics-port").await?;
+        let health_on = bind(on(settings.health_port), "health", "--health-probe-port").await?;
+        let (stop, stopped) = watch::channel(false);
+        let shown = Router::new()
+            .route("/metrics", get(show_metrics))
+            .with_state(metrics)
+            .merge(
+                Router::new()
+                    .route("/debug/decisions", get(show_decisions))
+                    .with_state(decisions),
+            );
+        let health = Router::new()
+            .route("/healthz", get(|| async { "ok" }))
+            .route("/readyz", get(show_ready))
+            .with_state(ready);
+        Ok(Self {
+            metrics_address: metrics_on.1,
+            health_address: health_on.1,
+            stop,
+            tasks: vec![
+                serve(metrics_on.0, shown, stopped.clone()),
+                serve(health_on.0, health, stopped),
+            ],
+        })
+    }
+
+    /// Stops to listen and waits for answers under way, for a few seconds at most.
+    pub async fn stop(mut self) {
+        self.stop.send_replace(true);
+        let tasks = std::mem::take(&mut self.tasks);
+        for mut task in tasks {
+            let limit = std::time::Duration::from_secs(3);
+            if tokio::time::timeout(limit, &mut task).await.is_err() {
+                task.abort();
+            }
+        }
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}
+
+/// Listens on a port.
+async fn bind(
+    on: (Option<IpAddr>, u16),
+    what: &'static str,
+    flag: &'static str,
+) -> Result<(TcpListener, SocketAddr), HttpError> {
+    let (address, port) = on;
+    let listener = match address {
+        Some(address) => TcpListener::bind((address, port)).await,
+        // One socket for both families, where there are both.
+        None => match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
+            Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
+                TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await
+            }
+            other => other,
+        },
+    };
+    let listener = listener.and_then(|listener| {
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    });
+    listener.map_err(|source| {
+        if source.kind() == io::ErrorKind::AddrInUse {
+            return HttpError::Taken { port, what, flag };
+        }
+        HttpError::Listen {
+            port,
+            what,
+            flag,
+            source,
+        }
+    })
+}
+
+fn serve(
+    listener: TcpListener,
+    router: Router,
+    mut stopped: watch::Receiver<bool>,
+) -> JoinHandle<()> {
+    let service = router.into_make_service_with_connect_info::<SocketAddr>();
+    let stop = async move {
+        // A sender that is gone means the same.
+        let _ = stopped.wait_for(|stopped| *stopped).await;
+    };
+    tokio::spawn(async move {
+        let served = axum::serve(listener, service).with_graceful_shutdown(stop);
+        if let Err(error) = served.await {
+            tracing::error!(%error, "a server of metrics or health ended");
+        }
+    })
+}
+
+async fn show_metrics(State(metrics): State<Arc<Metrics>>) -> Response {
+    let content = "text/plain; version=0.0.4; charset=utf-8";
+    ([(header::CONTENT_TYPE, content)], metrics.render()).into_response()
+}
+
+async fn show_ready(State(ready): State<Ready>) -> Response {
+    match ready() {
+        Ok(()) => "ok".into_response(),
+        Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, reason).into_response(),
+    }
+}
+
+async fn show_decisions(
+    State(decisions): State<Decisions>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    if !peer.ip().to_canonical().is_loopback() {
+        let text = "decisions are shown on this machine only: use kubectl port-forward";
+        return (StatusCode::FORBIDDEN, text).into_response();
+    }
+    let query = match parse(query.as_deref().unwrap_or_default()) {
+        Ok(query) => query,
+        Err(reason) => return (StatusCode::BAD_REQUEST, reason).into_response(),
+    };
+    match serde_json::to_string(&decisions.recent(&query)) {
+        Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+/// Reads `about=..&kind=..&since=..&limit=..`.
+fn parse(query: &str) -> Result<DecisionQuery, String> {
+    let mut wanted = DecisionQuery {
+        limit: Some(DECISIONS_MAX),
+        ..DecisionQuery::default()
+    };
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "about" => wanted.about = Some(value.into_owned()),
+            "kind" => wanted.kind = Some(value.into_owned()),
+            "since" => {
+                let since = value.parse();
+                let since = since.map_err(|error| format!("since={value}: {error}"))?;
+                wanted.since = Some(since);
+            }
+            "limit" => {
+                let limit: usize = value
+                    .parse()
+                    .map_err(|_| format!("limit={value}: not a number"))?;
+                wanted.limit = Some(limit.min(DECISIONS_MAX));
+            }
+            other => return Err(format!("{other}: use about, kind, since or limit")),
+        }
+    }
+    Ok(wanted)
+}
+
+#[cfg(test)]
+#[path = "http_tests.rs"]
+mod tests;

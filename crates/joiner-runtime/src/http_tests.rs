@@ -1,0 +1,135 @@
+//! Answers as a client gets them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::*;
+use crate::clock::Clock;
+use crate::decisions::{Decision, DecisionSettings};
+use crate::metrics::Build;
+
+const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+async fn start(settings: HttpSettings, ready: Ready) -> Result<Servers, HttpError> {
+    let clock = Clock::system(1);
+    let metrics = Arc::new(Metrics::new(clock, &Build::default()));
+    let decisions = Decisions::new(&DecisionSettings::default(), Arc::clone(&metrics));
+    for generation in 0..3 {
+        decisions.record(Decision {
+            generation,
+            kind: "launch".to_owned(),
+            about: vec![format!("pod/web/api-{generation}")],
+            ..Decision::default()
+        });
+    }
+    Servers::start(&settings, metrics, decisions, ready).await
+}
+
+fn anywhere() -> HttpSettings {
+    HttpSettings {
+        address: Some(LOCAL),
+        metrics_port: 0,
+        health_port: 0,
+    }
+}
+
+/// Status line and headers, and the body.
+async fn ask(address: SocketAddr, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.to_lowercase(), body.to_owned())
+}
+
+#[tokio::test]
+async fn metrics_are_served() {
+    let servers = start(anywhere(), Arc::new(|| Ok(()))).await.unwrap();
+    let (head, body) = ask(servers.metrics_address, "/metrics").await;
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+    assert!(
+        head.contains("content-type: text/plain; version=0.0.4"),
+        "{head}"
+    );
+    assert!(body.contains("karpenter_build_info{"), "{body}");
+    let (head, _) = ask(servers.metrics_address, "/healthz").await;
+    assert!(head.starts_with("http/1.1 404"), "{head}");
+    servers.stop().await;
+}
+
+#[tokio::test]
+async fn readiness_says_what_is_missing() {
+    let synced = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&synced);
+    let ready: Ready = Arc::new(move || match seen.load(Ordering::Relaxed) {
+        true => Ok(()),
+        false => Err("the caches are not synced".to_owned()),
+    });
+    let servers = start(anywhere(), ready).await.unwrap();
+    let (head, _) = ask(servers.health_address, "/healthz").await;
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+    let (head, body) = ask(servers.health_address, "/readyz").await;
+    assert!(head.starts_with("http/1.1 503"), "{head}");
+    assert_eq!(body, "the caches are not synced");
+    synced.store(true, Ordering::Relaxed);
+    let (head, _) = ask(servers.health_address, "/readyz").await;
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+}
+
+#[tokio::test]
+async fn decisions_are_served_as_json() {
+    let servers = start(anywhere(), Arc::new(|| Ok(()))).await.unwrap();
+    let path = "/debug/decisions?about=web%2Fapi-1&limit=5";
+    let (head, body) = ask(servers.metrics_address, path).await;
+    assert!(head.contains("content-type: application/json"), "{head}");
+    let found: Vec<Decision> = serde_json::from_str(&body).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].generation, 1);
+    let (head, body) = ask(servers.metrics_address, "/debug/decisions?limit=x").await;
+    assert!(head.starts_with("http/1.1 400"), "{head}");
+    assert_eq!(body, "limit=x: not a number");
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_named_with_its_flag() {
+    let taken = TcpListener::bind((LOCAL, 0)).await.unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let settings = HttpSettings {
+        health_port: port,
+        ..anywhere()
+    };
+    let error = start(settings, Arc::new(|| Ok(()))).await.unwrap_err();
+    let expected =
+        format!("port {port} for health is taken: choose another one with --health-probe-port");
+    assert_eq!(error.to_string(), expected);
+}
+
+#[tokio::test]
+async fn nobody_is_served_after_the_end() {
+    let servers = start(anywhere(), Arc::new(|| Ok(()))).await.unwrap();
+    let address = servers.metrics_address;
+    servers.stop().await;
+    assert!(TcpStream::connect(address).await.is_err());
+}
+
+#[test]
+fn queries_are_bounded_and_checked() {
+    assert_eq!(parse("").unwrap().limit, Some(DECISIONS_MAX));
+    assert_eq!(parse("limit=999999").unwrap().limit, Some(DECISIONS_MAX));
+    let query = parse("kind=launch&since=2026-01-01T00:00:00Z").unwrap();
+    assert_eq!(query.kind.as_deref(), Some("launch"));
+    assert!(query.since.is_some());
+    assert!(
+        parse("since=yesterday")
+            .unwrap_err()
+            .starts_with("since=yesterday")
+    );
+    assert_eq!(
+        parse("x=1").unwrap_err(),
+        "x: use about, kind, since or limit"
+    );
+}

@@ -1,0 +1,153 @@
+//! From watches of the API server to news for the [`World`].
+
+use futures::StreamExt as _;
+use joiner_model::Name;
+use joiner_state::live::Kind;
+use kube::api::{ApiResource, DynamicObject};
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client};
+use serde_json::Value;
+
+use crate::world::{News, World, label};
+
+/// A kind to follow.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    /// What it is to us.
+    pub kind: Kind,
+    /// `group/Kind` for node classes, else empty.
+    pub class: Name,
+    /// Where it is.
+    pub resource: ApiResource,
+}
+
+impl Followed {
+    /// One of the kinds with a fixed place.
+    #[must_use]
+    pub fn kind(kind: Kind) -> Self {
+        let (group, version, plural, name) = kind.api();
+        Self {
+            kind,
+            class: "".into(),
+            resource: resource(group, version, plural, name),
+        }
+    }
+
+    /// A kind of node classes.
+    #[must_use]
+    pub fn class(group: &str, version: &str, plural: &str, kind: &str) -> Self {
+        Self {
+            kind: Kind::NodeClass,
+            class: format!("{group}/{kind}").into(),
+            resource: resource(group, version, plural, kind),
+        }
+    }
+}
+
+/// Where objects of a kind are.
+#[must_use]
+pub fn resource(group: &str, version: &str, plural: &str, kind: &str) -> ApiResource {
+    ApiResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        api_version: match group {
+            "" => version.to_owned(),
+            group => format!("{group}/{version}"),
+        },
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+    }
+}
+
+/// Follows a kind until the world ends. A watch that breaks is taken up again, with growing pauses.
+pub async fn follow(client: Client, followed: Followed, world: World) {
+    let Followed {
+        kind,
+        class,
+        resource,
+    } = followed;
+    let api: Api<DynamicObject> = Api::all_with(client, &resource);
+    let inbox = world.inbox();
+    let events = watcher(api, watcher::Config::default());
+    let events = kube::runtime::WatchStreamExt::default_backoff(events);
+    futures::pin_mut!(events);
+    while let Some(event) = events.next().await {
+        let value = |object: DynamicObject| Box::new(plain(object, &resource));
+        let news = match event {
+            Ok(Event::Init) => News::Begin(kind, class.clone()),
+            Ok(Event::InitApply(object) | Event::Apply(object)) => News::Is(kind, value(object)),
+            Ok(Event::InitDone) => News::Complete(kind, class.clone()),
+            Ok(Event::Delete(object)) => News::Gone(kind, value(object)),
+            Err(error) => {
+                let trouble = remedy(&error, kind, &class);
+                if world.trouble(kind, &class, Some(trouble.clone())) {
+                    tracing::warn!(kind = &*label(kind, &class), "{trouble}");
+                }
+                continue;
+            }
+        };
+        if matches!(news, News::Complete(..)) && world.trouble(kind, &class, None) {
+            tracing::info!(kind = &*label(kind, &class), "following again");
+        }
+        if inbox.send(news).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The object with kind and version in it, which items of lists leave out, and without the
+/// bookkeeping of field owners.
+fn plain(mut object: DynamicObject, resource: &ApiResource) -> Value {
+    object.metadata.managed_fields = None;
+    object.types = None;
+    let mut value = serde_json::to_value(object).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("apiVersion".to_owned(), resource.api_version.clone().into());
+        fields.insert("kind".to_owned(), resource.kind.clone().into());
+    }
+    value
+}
+
+/// What went wrong with a watch, and what to do about it.
+fn remedy(error: &watcher::Error, kind: Kind, class: &str) -> String {
+    let (watcher::Error::InitialListFailed(cause)
+    | watcher::Error::WatchStartFailed(cause)
+    | watcher::Error::WatchFailed(cause)) = error
+    else {
+        return format!("the watch broke and is taken up again: {error}");
+    };
+    let name = label(kind, class);
+    let ours = kind == Kind::NodeClass
+        || matches!(
+            kind.api().0,
+            "karpenter.sh" | "autoscaling.x-k8s.io" | "karpenter.k8s.aws"
+        );
+    match cause {
+        kube::Error::Api(status) if status.code == 404 && ours => format!(
+            "the server does not know the kind {name}: install the CRDs with `joiner crds | \
+             kubectl apply --server-side -f -`"
+        ),
+        kube::Error::Api(status) if status.code == 403 => format!(
+            "not allowed to list and watch {name}: grant it in the ClusterRole ({})",
+            status.message
+        ),
+        kube::Error::Api(status) if status.code == 401 => {
+            "the server does not accept our credentials: renew the token or certificate".to_owned()
+        }
+        other => format!("cannot follow {name}, trying again: {}", chain(other)),
+    }
+}
+
+/// An error with what caused it.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        next = cause.source();
+    }
+    text
+}

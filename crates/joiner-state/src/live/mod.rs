@@ -1,0 +1,35 @@
+//! A live cluster: watch events in, immutable snapshots out.
+//!
+//! [`ClusterState`] has one owner, who feeds it what watches and our own writes say;
+//! [`Snapshot`] is what everybody else reads. A snapshot is cheap to clone and never changes.
+//! [`Snapshot::problem`] turns it into a problem for the solver.
+//!
+//! Only the fields in use are kept, pods that look alike share what they ask for, and no object is
+//! kept as it came but those of which there are few.
+
+mod claim;
+mod kind;
+mod meta;
+mod node;
+mod overlays;
+mod pod;
+mod pool;
+mod problem;
+mod rest;
+mod snapshot;
+mod state;
+
+pub use claim::{Conditions, LiveClaim};
+pub use kind::Kind;
+pub use meta::{Meta, Owner, rfc3339, time};
+pub use node::{LiveNode, NodeCondition};
+pub use overlays::OverlayVerdict;
+pub use pod::{DoNotDisrupt, LivePod, Phase};
+pub use pool::{LiveClass, LivePool};
+pub use problem::{Ask, Asked, PLANNED, VirtualPod, planned_text};
+pub use rest::{LiveAttachment, LiveBudget, LiveBuffer, LiveOverlay, LiveScalable, LiveTemplate};
+pub use snapshot::Snapshot;
+pub use state::{Change, ClusterState, What};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! Nodes.
+
+use jiff::Timestamp;
+use joiner_api::labels::KnownTaint;
+use joiner_api::types::Taint;
+use joiner_model::{Name, Resources};
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::meta::{Meta, list, time};
+use crate::names::Names;
+use crate::nodes::NodeRecord;
+
+/// A condition of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeCondition {
+    /// Type.
+    pub kind: Name,
+    /// `True`, `False` or `Unknown`.
+    pub status: Name,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// A node of the cluster.
+#[derive(Clone, Debug)]
+pub struct LiveNode {
+    /// Metadata.
+    pub meta: Meta,
+    /// The machine behind it.
+    pub provider_id: Option<Name>,
+    /// Taints.
+    pub taints: Vec<Taint>,
+    /// Cordoned.
+    pub unschedulable: bool,
+    /// Conditions.
+    pub conditions: Vec<NodeCondition>,
+    /// What it has.
+    pub capacity: Resources,
+    /// What pods can use.
+    pub allocatable: Resources,
+    /// As the planner sees it.
+    pub(crate) record: NodeRecord,
+}
+
+impl LiveNode {
+    /// Reads a node; `record` is what the planner made of the same object.
+    pub(crate) fn read(object: &Value, record: NodeRecord, names: &mut Names) -> Self {
+        let spec = &object["spec"];
+        let id = spec["providerID"].as_str().filter(|id| !id.is_empty());
+        let conditions = list(&object["status"]["conditions"]).map(|condition| NodeCondition {
+            kind: names.get(condition["type"].as_str().unwrap_or_default()),
+            status: names.get(condition["status"].as_str().unwrap_or_default()),
+            since: time(&condition["lastTransitionTime"]).unwrap_or(Timestamp::UNIX_EPOCH),
+        });
+        let conditions = conditions.collect();
+        Self {
+            meta: Meta::read(object, names),
+            provider_id: id.map(Name::from),
+            taints: list(&spec["taints"])
+                .filter_map(|taint| Taint::deserialize(taint).ok())
+                .collect(),
+            unschedulable: spec["unschedulable"].as_bool().unwrap_or(false),
+            conditions,
+            capacity: record.capacity().clone(),
+            allocatable: record.allocatable().clone(),
+            record,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        &self.meta.name
+    }
+
+    /// A condition by type.
+    #[must_use]
+    pub fn condition(&self, kind: &str) -> Option<&NodeCondition> {
+        self.conditions.iter().find(|own| &*own.kind == kind)
+    }
+
+    /// True when the kubelet says so.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.condition("Ready")
+            .is_some_and(|ready| &*ready.status == "True")
+    }
+
+    /// True when it has this taint, by key and effect.
+    #[must_use]
+    pub fn has_taint(&self, taint: &KnownTaint) -> bool {
+        let same = |own: &Taint| own.key == taint.key && own.effect == taint.effect;
+        self.taints.iter().any(same)
+    }
+
+    /// The pool it belongs to.
+    #[must_use]
+    pub fn pool(&self) -> Option<&str> {
+        self.meta.label(joiner_api::labels::NODE_POOL)
+    }
+
+    /// True when the label says so.
+    #[must_use]
+    pub fn says(&self, label: &str) -> bool {
+        self.meta.label(label) == Some("true")
+    }
+}

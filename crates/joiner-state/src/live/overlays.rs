@@ -1,0 +1,53 @@
+//! Which overlays of a snapshot are in force.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use joiner_model::{InstanceType, Name};
+
+use super::snapshot::Snapshot;
+use crate::overlay::{fault, judged};
+use crate::pools::NodeClassRef;
+use crate::problem::Catalog;
+
+/// What becomes of an overlay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OverlayVerdict {
+    /// It is in force.
+    Good,
+    /// It makes no sense by itself: why.
+    Invalid(String),
+    /// It contradicts another of the same weight, and is in force nowhere.
+    Conflict,
+}
+
+impl Snapshot {
+    /// What becomes of each overlay, by the rules of [`Snapshot::problem`]. Pools whose class has
+    /// no catalog say nothing.
+    #[must_use]
+    pub fn overlay_verdicts(
+        &self,
+        catalogs: &BTreeMap<NodeClassRef, Arc<Vec<InstanceType>>>,
+    ) -> BTreeMap<Name, OverlayVerdict> {
+        let (objects, overlays) = (*self.ground()).clone().without_overlays();
+        let mut catalog = Catalog::default();
+        for (class, types) in catalogs {
+            catalog = catalog.with_class(class.clone(), types.as_ref().clone());
+        }
+        let problem = objects.problem(catalog).unwrap_or_default().problem;
+        let judged = judged(overlays, &problem);
+        let in_conflict: BTreeSet<&Name> =
+            judged.conflicts.iter().map(|own| &own.overlay).collect();
+        let verdict = |name: &Name, object: &serde_json::Value| match fault(object) {
+            Some(why) => OverlayVerdict::Invalid(why),
+            None if in_conflict.contains(name) => OverlayVerdict::Conflict,
+            None => OverlayVerdict::Good,
+        };
+        self.overlays()
+            .map(|own| {
+                let object = serde_json::to_value(&*own.overlay).unwrap_or_default();
+                (own.meta.name.clone(), verdict(&own.meta.name, &object))
+            })
+            .collect()
+    }
+}

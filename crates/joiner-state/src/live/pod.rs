@@ -1,0 +1,291 @@
+//! Pods.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use joiner_api::labels::{DISRUPTED_TAINT, DO_NOT_DISRUPT, POD_DELETION_COST};
+use joiner_api::types::DurationText;
+use joiner_model::{Effect, Name, Resources, Taint, Toleration, tolerates_all};
+use serde_json::Value;
+
+use super::meta::{Owner, list, time};
+use crate::draft::Draft;
+use crate::objects::PodRecord;
+
+/// Where a pod is in its life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Not all containers have started.
+    #[default]
+    Pending,
+    /// It runs.
+    Running,
+    /// It ran to its end, and well.
+    Succeeded,
+    /// It ran to its end.
+    Failed,
+    /// Its node is lost.
+    Unknown,
+}
+
+/// What the do-not-disrupt annotation of a pod says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DoNotDisrupt {
+    /// For ever.
+    Forever,
+    /// For this long after its start.
+    For(Duration),
+    /// Nothing that could be understood: it does not count.
+    Invalid(Name),
+}
+
+/// A pod of the cluster.
+#[derive(Clone, Debug)]
+pub struct LivePod {
+    /// `namespace/name`.
+    pub name: Name,
+    /// Uid.
+    pub uid: Name,
+    /// Version, as a number.
+    pub version: u64,
+    /// When it was created.
+    pub created: Timestamp,
+    /// When it is to be gone, once somebody asked for its deletion; its grace is in it.
+    pub deleting: Option<Timestamp>,
+    /// The owner in control.
+    pub owner: Option<Arc<Owner>>,
+    /// Phase.
+    pub phase: Phase,
+    /// The node it is bound to.
+    pub node: Option<Name>,
+    /// A node was cleared for it by preemption.
+    pub nominated: Option<Name>,
+    /// The scheduler said that it fits nowhere.
+    pub unschedulable: bool,
+    /// Its Ready condition is true, and since when.
+    pub ready: Option<Timestamp>,
+    /// When it was bound.
+    pub scheduled: Option<Timestamp>,
+    /// When the kubelet took it on.
+    pub started: Option<Timestamp>,
+    /// Seconds it may take to end.
+    pub grace_secs: u32,
+    /// What its annotation says.
+    pub do_not_disrupt: Option<DoNotDisrupt>,
+    /// How dear it is to delete.
+    pub deletion_cost: i32,
+    /// Scheduling priority.
+    pub priority: i32,
+    /// The cluster cannot do without it.
+    pub critical: bool,
+    /// It stays on a node that is going away.
+    pub tolerates_disrupted: bool,
+    /// Made by a kubelet from a file.
+    pub mirror: bool,
+    /// What it asks for, shared by all that look alike.
+    pub(crate) draft: Arc<Draft>,
+    /// As the planner sees it; the index of the draft in it means nothing.
+    pub(crate) record: PodRecord,
+}
+
+impl LivePod {
+    /// Reads a pod; `record` and `draft` are what the planner made of the same object.
+    pub(crate) fn read(object: &Value, record: PodRecord, draft: Arc<Draft>) -> Self {
+        let (meta, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let condition =
+            |kind: &str| list(&status["conditions"]).find(|own| own["type"].as_str() == Some(kind));
+        let scheduled = condition("PodScheduled");
+        let holds = |own: &&Value| own["status"].as_str() == Some("True");
+        let since = |own: &Value| time(&own["lastTransitionTime"]).unwrap_or(Timestamp::UNIX_EPOCH);
+        let class = text(&spec["priorityClassName"]);
+        let owner = owner(object).map(Arc::new);
+        Self {
+            name: record.name.clone(),
+            uid: text(&meta["uid"]).into(),
+            version: text(&meta["resourceVersion"]).parse().unwrap_or(0),
+            created: time(&meta["creationTimestamp"]).unwrap_or(Timestamp::UNIX_EPOCH),
+            deleting: time(&meta["deletionTimestamp"]),
+            phase: phase(&status["phase"]),
+            node: record.node.clone(),
+            nominated: Some(text(&status["nominatedNodeName"]))
+                .filter(|node| !node.is_empty())
+                .map(Name::from),
+            unschedulable: scheduled
+                .is_some_and(|own| own["reason"].as_str() == Some("Unschedulable")),
+            ready: condition("Ready").filter(holds).map(since),
+            scheduled: scheduled.filter(holds).map(since),
+            started: time(&status["startTime"]),
+            grace_secs: spec["terminationGracePeriodSeconds"]
+                .as_u64()
+                .map_or(30, |secs| u32::try_from(secs).unwrap_or(u32::MAX)),
+            do_not_disrupt: meta["annotations"][DO_NOT_DISRUPT]
+                .as_str()
+                .map(do_not_disrupt),
+            deletion_cost: text(&meta["annotations"][POD_DELETION_COST])
+                .parse()
+                .unwrap_or(0),
+            priority: spec["priority"]
+                .as_i64()
+                .map_or(0, |own| i32::try_from(own).unwrap_or(i32::MAX)),
+            critical: matches!(
+                class.as_str(),
+                "system-cluster-critical" | "system-node-critical"
+            ),
+            tolerates_disrupted: tolerates_disrupted(&draft.shape.tolerations),
+            mirror: meta["annotations"]["kubernetes.io/config.mirror"].is_string()
+                || owner.as_ref().is_some_and(|own| &*own.kind == "Node"),
+            owner,
+            draft,
+            record,
+        }
+    }
+
+    /// The namespace.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.name
+            .split_once('/')
+            .map_or("", |(namespace, _)| namespace)
+    }
+
+    /// The name without the namespace.
+    #[must_use]
+    pub fn own_name(&self) -> &str {
+        self.name
+            .split_once('/')
+            .map_or(&self.name, |(_, name)| name)
+    }
+
+    /// What it requests, `pods: 1` included.
+    #[must_use]
+    pub fn requests(&self) -> &Resources {
+        &self.draft.shape.requests
+    }
+
+    /// Its labels.
+    #[must_use]
+    pub fn labels(&self) -> &joiner_model::Labels {
+        &self.draft.shape.labels
+    }
+
+    /// Its tolerations.
+    #[must_use]
+    pub fn tolerations(&self) -> &[Toleration] {
+        &self.draft.shape.tolerations
+    }
+
+    /// Claims it mounts, as `namespace/name`.
+    pub fn volume_claims(&self) -> impl Iterator<Item = Name> {
+        self.record.claim_names(self.namespace(), self.own_name())
+    }
+
+    /// It ran to its end.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        matches!(self.phase, Phase::Succeeded | Phase::Failed)
+    }
+
+    /// Neither finished nor being deleted.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        !self.is_terminal() && self.deleting.is_none()
+    }
+
+    /// Made by a DaemonSet.
+    #[must_use]
+    pub fn is_daemon(&self) -> bool {
+        self.owned_by("DaemonSet")
+    }
+
+    /// True when a pod of this kind of owner.
+    #[must_use]
+    pub fn owned_by(&self, kind: &str) -> bool {
+        self.owner.as_ref().is_some_and(|own| &*own.kind == kind)
+    }
+
+    /// A node is to be bought for it: it waits, and the scheduler found no place.
+    #[must_use]
+    pub fn is_provisionable(&self) -> bool {
+        self.unschedulable
+            && self.node.is_none()
+            && self.nominated.is_none()
+            && self.is_active()
+            && !self.is_daemon()
+            && !self.mirror
+    }
+
+    /// It would need a place elsewhere if its node went.
+    #[must_use]
+    pub fn is_reschedulable(&self) -> bool {
+        let may_come_back = self.is_active()
+            || (!self.is_terminal() && self.deleting.is_some() && self.owned_by("StatefulSet"));
+        may_come_back && !self.is_daemon() && !self.mirror
+    }
+
+    /// Its annotation keeps it where it is at this time.
+    #[must_use]
+    pub fn is_protected(&self, now: Timestamp) -> bool {
+        self.is_active() && self.protected_until(now).is_some()
+    }
+
+    /// Until when its annotation keeps it where it is, if it does: `Timestamp::MAX` for ever, or
+    /// as long as it has not started.
+    #[must_use]
+    pub fn protected_until(&self, now: Timestamp) -> Option<Timestamp> {
+        match self.do_not_disrupt.as_ref()? {
+            DoNotDisrupt::Forever => Some(Timestamp::MAX),
+            DoNotDisrupt::Invalid(_) => None,
+            DoNotDisrupt::For(duration) => {
+                let until = self.started.map_or(Timestamp::MAX, |started| {
+                    started.checked_add(*duration).unwrap_or(Timestamp::MAX)
+                });
+                (now < until).then_some(until)
+            }
+        }
+    }
+}
+
+fn owner(object: &Value) -> Option<Owner> {
+    let owners = || list(&object["metadata"]["ownerReferences"]);
+    let in_control = owners().find(|own| own["controller"].as_bool() == Some(true));
+    let owner = in_control.or_else(|| owners().next())?;
+    let text = |field: &str| Name::from(owner[field].as_str().unwrap_or_default());
+    Some(Owner {
+        api_version: text("apiVersion"),
+        kind: text("kind"),
+        name: text("name"),
+        uid: text("uid"),
+        controller: owner["controller"].as_bool().unwrap_or(false),
+    })
+}
+
+fn phase(value: &Value) -> Phase {
+    match value.as_str() {
+        Some("Running") => Phase::Running,
+        Some("Succeeded") => Phase::Succeeded,
+        Some("Failed") => Phase::Failed,
+        Some("Unknown") => Phase::Unknown,
+        _ => Phase::Pending,
+    }
+}
+
+fn do_not_disrupt(text: &str) -> DoNotDisrupt {
+    if text == "true" {
+        return DoNotDisrupt::Forever;
+    }
+    match DurationText(text.to_owned()).parse() {
+        Ok(Some(duration)) if !duration.is_zero() => DoNotDisrupt::For(duration),
+        Ok(_) | Err(_) => DoNotDisrupt::Invalid(text.into()),
+    }
+}
+
+fn tolerates_disrupted(tolerations: &[Toleration]) -> bool {
+    let taint = Taint {
+        key: DISRUPTED_TAINT.key.into(),
+        value: "".into(),
+        effect: Effect::NoSchedule,
+    };
+    tolerates_all(tolerations, std::slice::from_ref(&taint), false).is_ok()
+}

@@ -1,0 +1,116 @@
+//! NodePools and node classes.
+
+use std::sync::Arc;
+
+use joiner_api::types::{Condition, NodePool};
+use joiner_model::Name;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::claim::Conditions;
+use super::meta::Meta;
+use crate::names::Names;
+use crate::pools::NodeClassRef;
+
+/// A NodePool of the cluster.
+#[derive(Clone, Debug)]
+pub struct LivePool {
+    /// Metadata.
+    pub meta: Meta,
+    /// The object, without managed fields.
+    pub pool: Arc<NodePool>,
+    /// Its class.
+    pub class: NodeClassRef,
+}
+
+impl LivePool {
+    pub(crate) fn read(object: &Value, names: &mut Names) -> Result<Self, serde_json::Error> {
+        let mut pool = NodePool::deserialize(object)?;
+        pool.metadata.managed_fields = Vec::new();
+        let class = &pool.spec.template.spec.node_class_ref;
+        Ok(Self {
+            meta: Meta::read(object, names),
+            class: NodeClassRef {
+                group: names.get(&class.group),
+                kind: names.get(&class.kind),
+                name: names.get(&class.name),
+            },
+            pool: Arc::new(pool),
+        })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        &self.meta.name
+    }
+
+    /// Pods make it grow: it is not static.
+    #[must_use]
+    pub fn is_dynamic(&self) -> bool {
+        self.pool.spec.replicas.is_none()
+    }
+
+    /// Ready, and not on its way out.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        self.meta.deleting.is_none() && self.is_true("Ready")
+    }
+}
+
+impl Conditions for LivePool {
+    fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.pool.status.as_ref()?.conditions.condition(kind)
+    }
+}
+
+/// A node class of the cluster.
+#[derive(Clone, Debug)]
+pub struct LiveClass {
+    /// Metadata; the name is the class's own.
+    pub meta: Meta,
+    /// What pools call it.
+    pub reference: NodeClassRef,
+    /// The object, without managed fields.
+    pub object: Arc<Value>,
+    /// Its conditions.
+    pub conditions: Vec<Condition>,
+}
+
+impl LiveClass {
+    pub(crate) fn read(object: &Value, names: &mut Names) -> Self {
+        let api_version = object["apiVersion"].as_str().unwrap_or_default();
+        let meta = Meta::read(object, names);
+        let conditions = object["status"]["conditions"].as_array();
+        let conditions = conditions
+            .into_iter()
+            .flatten()
+            .filter_map(|condition| Condition::deserialize(condition).ok());
+        let mut object = object.clone();
+        if let Some(meta) = object["metadata"].as_object_mut() {
+            meta.remove("managedFields");
+        }
+        Self {
+            reference: NodeClassRef {
+                group: names.get(api_version.split_once('/').map_or("", |(group, _)| group)),
+                kind: names.get(object["kind"].as_str().unwrap_or_default()),
+                name: meta.name.clone(),
+            },
+            conditions: conditions.collect(),
+            meta,
+            object: Arc::new(object),
+        }
+    }
+
+    /// `group/Kind/name`, its key in snapshots.
+    #[must_use]
+    pub fn key(reference: &NodeClassRef) -> Name {
+        format!("{}/{}/{}", reference.group, reference.kind, reference.name).into()
+    }
+}
+
+impl Conditions for LiveClass {
+    fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.conditions.condition(kind)
+    }
+}

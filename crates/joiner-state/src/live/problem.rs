@@ -1,0 +1,324 @@
+//! From a snapshot to a problem for the solver.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use joiner_model::{
+    InstanceType, Labels, Name, Node, NodeIx, OfferingIx, Policy, Problem, TypeIx, keys,
+};
+use serde_json::Value;
+
+use super::claim::Conditions as _;
+use super::snapshot::Snapshot;
+use super::{LiveClaim, LiveNode, LivePod};
+use crate::documents::{Document, Header, Sink as _};
+use crate::draft::DraftIx;
+use crate::error::Place;
+use crate::objects::{Objects, Stage};
+use crate::pools::NodeClassRef;
+use crate::problem::Catalog;
+
+/// Annotation of a claim: the offering that the plan counts on, as `type/zone/capacity-type`.
+pub const PLANNED: &str = "joiner.dev/planned";
+
+/// A pod that does not exist: headroom.
+#[derive(Clone, Debug)]
+pub struct VirtualPod {
+    /// The pod as an object, with namespace and name.
+    pub object: Arc<Value>,
+}
+
+/// What is asked of the planner.
+#[derive(Clone, Debug)]
+pub struct Ask<'a> {
+    /// Types on sale, by class. Pools of other classes cannot buy.
+    pub catalogs: &'a BTreeMap<NodeClassRef, Arc<Vec<InstanceType>>>,
+    /// Settings.
+    pub policy: Policy,
+    /// The time.
+    pub now: Timestamp,
+    /// Nodes that are as good as gone, beside those that are being deleted: their pods need a
+    /// place, and nothing is placed there.
+    pub leaving: &'a BTreeSet<Name>,
+    /// Headroom, placed after everything else.
+    pub headroom: &'a [VirtualPod],
+}
+
+/// A problem, and what its nodes are called outside.
+#[derive(Debug, Default)]
+pub struct Asked {
+    /// The problem. Pods are called `namespace/name`.
+    pub problem: Problem,
+    /// Pods that are headroom, by name.
+    pub headroom: BTreeSet<Name>,
+    /// Nodes of the problem that are claims without a Node yet.
+    pub in_flight: BTreeMap<NodeIx, Name>,
+    /// Pods of the batch that were left out, and why.
+    pub ignored: Vec<(Name, Name)>,
+}
+
+impl Snapshot {
+    /// True when a node is on its way out.
+    #[must_use]
+    pub fn is_leaving(&self, node: &LiveNode) -> bool {
+        match self.claim_of(node) {
+            Some(claim) => is_going(claim),
+            None => node.meta.deleting.is_some(),
+        }
+    }
+
+    /// Pods of a node that need a place elsewhere now: those that can move.
+    pub fn movable_pods<'s>(
+        &'s self,
+        node: &'s str,
+        now: Timestamp,
+    ) -> impl Iterator<Item = &'s Arc<LivePod>> {
+        self.pods_on(node).filter(move |pod| {
+            pod.is_reschedulable() && !pod.is_protected(now) && !self.is_fully_blocked(pod)
+        })
+    }
+
+    /// Some budget never lets the pod go, or several are about it, which the API refuses.
+    #[must_use]
+    pub fn is_fully_blocked(&self, pod: &LivePod) -> bool {
+        let mut budgets = self.budgets_of(pod);
+        let Some(first) = budgets.next() else {
+            return false;
+        };
+        first.blocks_always || budgets.next().is_some()
+    }
+
+    /// The problem of finding a place for every pod that waits for one.
+    #[must_use]
+    pub fn problem(&self, ask: &Ask<'_>) -> Asked {
+        let mut objects = (*self.ground()).clone();
+        let leaving = self.leaving(ask.leaving);
+        self.add_nodes(&mut objects, &leaving);
+        self.add_pods(&mut objects, &leaving, ask.now);
+        let headroom = add_headroom(&mut objects, ask.headroom);
+        let mut catalog = Catalog::default();
+        for (class, types) in ask.catalogs {
+            catalog = catalog.with_class(class.clone(), types.as_ref().clone());
+        }
+        // Too many pods is the only way to fail, and more than a cluster can have.
+        let mut problem = objects.problem(catalog).unwrap_or_default().problem;
+        problem.policy = ask.policy;
+        for node in &mut problem.nodes {
+            if leaving.contains(&node.name) {
+                node.closed = true;
+                // What is on its way out no longer counts against a limit.
+                node.pool = None;
+            }
+        }
+        self.close_pools(&mut problem, ask.catalogs);
+        let mut asked = Asked {
+            in_flight: self.in_flight(&problem),
+            headroom,
+            ..Asked::default()
+        };
+        self.add_planned(&mut problem, &mut asked.in_flight);
+        for pod in &problem.pods {
+            if let (None, Some(why)) = (pod.node, &pod.ignored) {
+                asked.ignored.push((pod.name.clone(), why.clone()));
+            }
+        }
+        asked.problem = problem;
+        asked
+    }
+
+    fn leaving(&self, more: &BTreeSet<Name>) -> BTreeSet<Name> {
+        let going = self.nodes().filter(|node| self.is_leaving(node));
+        let mut leaving: BTreeSet<Name> = going.map(|node| node.name().clone()).collect();
+        leaving.extend(more.iter().cloned());
+        leaving
+    }
+
+    /// Everything but pods, nodes and claims: read once for all snapshots that have the same.
+    pub(super) fn ground(&self) -> Arc<Objects> {
+        let read = || {
+            let mut objects = Objects::trusting();
+            let pools = self
+                .pools
+                .values()
+                .map(|own| serde_json::to_value(&*own.pool));
+            let overlays = self.overlays.values();
+            let overlays = overlays.map(|own| serde_json::to_value(&*own.overlay));
+            for object in pools.chain(overlays).flatten() {
+                add(&mut objects, &object);
+            }
+            for object in self.others.values() {
+                add(&mut objects, object);
+            }
+            for class in self.classes.values() {
+                add(&mut objects, &class.object);
+            }
+            Arc::new(objects)
+        };
+        self.ground.get_or_init(read).clone()
+    }
+
+    fn add_nodes(&self, objects: &mut Objects, leaving: &BTreeSet<Name>) {
+        for node in self.nodes.values() {
+            // A node of ours without a type yet cannot be judged; its claim stands for it.
+            let unknown = node.meta.label(keys::INSTANCE_TYPE).is_none();
+            if unknown && self.claim_of(node).is_some() && !node.says(keys::INITIALIZED) {
+                continue;
+            }
+            objects.nodes.push(node.record.clone());
+        }
+        for claim in self.claims.values() {
+            let node = self.node_of(claim);
+            let gone = is_going(claim) && node.is_none_or(|node| leaving.contains(node.name()));
+            if claim.provider_id.is_some() && !(gone && node.is_none()) {
+                objects.claims.push(claim.record.clone());
+            }
+        }
+    }
+
+    fn add_pods(&self, objects: &mut Objects, leaving: &BTreeSet<Name>, now: Timestamp) {
+        let mut drafts: HashMap<*const crate::draft::Draft, DraftIx> = HashMap::new();
+        let moving: BTreeSet<&Name> = leaving
+            .iter()
+            .flat_map(|node| self.movable_pods(node, now))
+            .map(|pod| &pod.name)
+            .collect();
+        for pod in self.pods.values() {
+            let waits = pod.node.is_none() && self.waiting.contains(&pod.name);
+            if !waits && pod.node.is_none() {
+                continue;
+            }
+            let ix = *drafts
+                .entry(Arc::as_ptr(&pod.draft))
+                .or_insert_with(|| objects.drafts.push(Arc::clone(&pod.draft)));
+            let mut record = pod.record.clone();
+            record.draft = ix;
+            if moving.contains(&pod.name) {
+                record.node = None;
+                record.stage = Stage::Live;
+            }
+            objects.pods.push(record);
+        }
+    }
+
+    /// Pools that cannot buy now.
+    fn close_pools(
+        &self,
+        problem: &mut Problem,
+        catalogs: &BTreeMap<NodeClassRef, Arc<Vec<InstanceType>>>,
+    ) {
+        for pool in &mut problem.pools {
+            let Some(live) = self.pools.get(&pool.name) else {
+                continue;
+            };
+            if !catalogs.contains_key(&live.class) {
+                let why = "the instance types of its node class are not known";
+                pool.closed.get_or_insert(why.into());
+            }
+            if !live.is_true("Ready") {
+                pool.closed.get_or_insert("it is not ready".into());
+            }
+        }
+    }
+
+    /// Which nodes of the problem are claims.
+    fn in_flight(&self, problem: &Problem) -> BTreeMap<NodeIx, Name> {
+        let nodes = (0u32..).zip(&problem.nodes);
+        nodes
+            .filter(|(_, node)| !self.nodes.contains_key(&node.name))
+            .map(|(ix, node)| (NodeIx(ix), node.name.clone()))
+            .collect()
+    }
+
+    /// Claims that are not launched yet count as what the plan meant them to be.
+    fn add_planned(&self, problem: &mut Problem, in_flight: &mut BTreeMap<NodeIx, Name>) {
+        for claim in self.claims.values() {
+            if claim.provider_id.is_some() || is_going(claim) {
+                continue;
+            }
+            let Some(node) = planned(claim, problem) else {
+                continue;
+            };
+            let ix = NodeIx(u32::try_from(problem.nodes.len()).unwrap_or(u32::MAX));
+            in_flight.insert(ix, claim.name().clone());
+            problem.nodes.push(node);
+        }
+    }
+}
+
+/// A claim that will not be a node for long.
+fn is_going(claim: &LiveClaim) -> bool {
+    claim.meta.deleting.is_some() || claim.is_true("InstanceTerminating")
+}
+
+/// The node that a claim is meant to become.
+fn planned(claim: &LiveClaim, problem: &Problem) -> Option<Node> {
+    let mut parts = claim.meta.annotation(PLANNED)?.splitn(3, '/');
+    let (name, zone, capacity_type) = (parts.next()?, parts.next()?, parts.next()?);
+    let pool = problem
+        .pools
+        .iter()
+        .find(|pool| Some(&*pool.name) == claim.pool())?;
+    let is_named = |ix: &&TypeIx| &*problem.types[ix.0 as usize].name == name;
+    let instance_type = &problem.types[pool.types.iter().find(is_named)?.0 as usize];
+    let has = |labels: &Labels, key: &str, value: &str| {
+        labels.get(key).is_some_and(|own| &**own == value)
+    };
+    let offering = instance_type.offerings.iter().find(|own| {
+        has(&own.labels, keys::ZONE, zone) && has(&own.labels, keys::CAPACITY_TYPE, capacity_type)
+    })?;
+    let single = |(key, values): (&Name, &Vec<Name>)| match values.as_slice() {
+        [value] => Some((key.clone(), value.clone())),
+        _ => None,
+    };
+    let mut labels: Labels = instance_type.labels.iter().filter_map(single).collect();
+    labels.extend(offering.labels.clone());
+    labels.extend(claim.record.labels().clone());
+    labels.insert(keys::HOSTNAME.into(), claim.name().clone());
+    let mut allocatable = instance_type.allocatable().ok()?;
+    allocatable.add(&offering.extra_capacity);
+    let mut capacity = instance_type.capacity.clone();
+    capacity.add(&offering.extra_capacity);
+    Some(Node {
+        name: claim.name().clone(),
+        pool: Some(pool.name.clone()),
+        labels,
+        taints: claim.record.taints().to_vec(),
+        capacity,
+        allocatable,
+        initialized: false,
+        closed: false,
+        volume_limits: BTreeMap::new(),
+    })
+}
+
+/// The value of [`PLANNED`] for an offering.
+#[must_use]
+pub fn planned_text(instance_type: &InstanceType, offering: OfferingIx) -> Option<String> {
+    let offering = instance_type.offerings.get(offering.0 as usize)?;
+    let label = |key: &str| offering.labels.get(key).map_or("", AsRef::as_ref);
+    let (zone, capacity_type) = (label(keys::ZONE), label(keys::CAPACITY_TYPE));
+    Some(format!("{}/{zone}/{capacity_type}", instance_type.name))
+}
+
+fn add(objects: &mut Objects, object: &Value) {
+    let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
+    let header = Header {
+        api_version: text("apiVersion"),
+        kind: text("kind"),
+    };
+    // The server has admitted it; what is odd about it all the same is left out.
+    let _ = objects.accept(&header, Document::Value(object), &Place::default());
+}
+
+fn add_headroom(objects: &mut Objects, pods: &[VirtualPod]) -> BTreeSet<Name> {
+    let mut names = BTreeSet::new();
+    for pod in pods {
+        let before = objects.pods.len();
+        add(objects, &pod.object);
+        if let Some(record) = objects.pods.get(before) {
+            names.insert(record.name.clone());
+        }
+    }
+    names
+}

@@ -1,0 +1,518 @@
+//! Folds watch events and our own writes into snapshots.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use joiner_model::Name;
+use serde_json::Value;
+
+use super::kind::Kind;
+use super::meta::Meta;
+use super::snapshot::Snapshot;
+use super::{
+    LiveAttachment, LiveBudget, LiveBuffer, LiveClaim, LiveClass, LiveNode, LiveOverlay, LivePod,
+    LivePool, LiveScalable, LiveTemplate,
+};
+use crate::documents::{Document, Header, Sink as _};
+use crate::error::Place;
+use crate::objects::Objects;
+
+/// How many objects that are gone are remembered, so that a late answer does not bring them back.
+const GONE_MAX: usize = 20_000;
+/// Shapes of pods are thrown away and collected anew when there are this many times more than at
+/// the last time.
+const DRAFTS_GROWTH: usize = 4;
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It is new.
+    Appeared,
+    /// It changed.
+    Changed,
+    /// It is gone.
+    Gone,
+}
+
+/// Something changed.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The kind.
+    pub kind: Kind,
+    /// The object, by its name in snapshots.
+    pub name: Name,
+    /// What happened.
+    pub what: What,
+    /// Pods: the node it was or is bound to. Nodes and claims: the provider id.
+    pub about: Option<Name>,
+}
+
+/// The one owner of what is known of the cluster.
+#[derive(Debug)]
+pub struct ClusterState {
+    now: Snapshot,
+    /// Parses; holds names and shapes of pods, and no objects.
+    reader: Objects,
+    drafts_at_last: usize,
+    /// Lists that are coming in, and what they have brought so far.
+    lists: HashMap<(Kind, Name), HashSet<Name>>,
+    /// Uids of objects that are gone.
+    gone: HashSet<Name>,
+    gone_order: VecDeque<Name>,
+    /// Objects that could not be understood: why.
+    broken: HashMap<(Kind, Name), String>,
+}
+
+impl Default for ClusterState {
+    fn default() -> Self {
+        Self {
+            now: Snapshot::default(),
+            reader: Objects::trusting(),
+            drafts_at_last: 0,
+            lists: HashMap::new(),
+            gone: HashSet::new(),
+            gone_order: VecDeque::new(),
+            broken: HashMap::new(),
+        }
+    }
+}
+
+impl ClusterState {
+    /// The cluster as it is known now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.now.clone()
+    }
+
+    /// How many different shapes of pods are kept.
+    #[must_use]
+    pub fn n_shapes(&self) -> usize {
+        self.reader.drafts.len()
+    }
+
+    /// Why an object could not be understood, if so.
+    #[must_use]
+    pub fn broken(&self, kind: Kind, name: &str) -> Option<&str> {
+        let why = self.broken.get(&(kind, Name::from(name)));
+        why.map(String::as_str)
+    }
+
+    /// A list of all objects of a kind begins to come in. Node classes are told apart by
+    /// `group/Kind`; other kinds leave `class` empty.
+    pub fn begin(&mut self, kind: Kind, class: &str) {
+        self.lists.insert((kind, class.into()), HashSet::new());
+    }
+
+    /// The list is complete: what was not on it is gone.
+    pub fn finish(&mut self, kind: Kind, class: &str) -> Vec<Change> {
+        let key = (kind, Name::from(class));
+        let Some(seen) = self.lists.remove(&key) else {
+            return Vec::new();
+        };
+        let lost: Vec<Name> = self
+            .names(kind)
+            .filter(|name| !seen.contains(name))
+            .filter(|name| class.is_empty() || name.starts_with(&format!("{class}/")))
+            .collect();
+        self.now.listed.insert(key);
+        self.now.generation += 1;
+        lost.iter()
+            .filter_map(|name| self.forget(kind, name))
+            .collect()
+    }
+
+    /// An object is as given. Older news than what is known is ignored.
+    pub fn apply(&mut self, kind: Kind, object: &Value) -> Option<Change> {
+        let name = name_of(kind, object);
+        for ((listing, class), seen) in &mut self.lists {
+            if *listing == kind && (class.is_empty() || name.starts_with(&**class)) {
+                seen.insert(name.clone());
+            }
+        }
+        let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+        let version = object["metadata"]["resourceVersion"].as_str();
+        let version = version.and_then(|text| text.parse().ok()).unwrap_or(0);
+        let known = self.known(kind, &name);
+        let stale = known
+            .as_ref()
+            .is_some_and(|(own, at)| &**own == uid && *at >= version && version > 0);
+        if stale || self.gone.contains(uid) {
+            return None;
+        }
+        let what = if known.is_some() {
+            What::Changed
+        } else {
+            What::Appeared
+        };
+        let before = self.about(kind, &name);
+        if let Err(why) = self.put(kind, &name, object) {
+            // What cannot be understood is left out: nothing may be decided on half of it.
+            self.forget(kind, &name);
+            self.broken.insert((kind, name), why);
+            return None;
+        }
+        self.broken.remove(&(kind, name.clone()));
+        self.now.generation += 1;
+        let about = self.about(kind, &name).or(before);
+        Some(Change {
+            kind,
+            name,
+            what,
+            about,
+        })
+    }
+
+    /// An object is gone.
+    pub fn remove(&mut self, kind: Kind, object: &Value) -> Option<Change> {
+        let name = name_of(kind, object);
+        let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+        self.bury(uid.into());
+        let known = self.known(kind, &name)?;
+        if &*known.0 != uid {
+            // Somebody else has the name by now.
+            return None;
+        }
+        self.forget(kind, &name)
+    }
+
+    fn bury(&mut self, uid: Name) {
+        if uid.is_empty() || !self.gone.insert(uid.clone()) {
+            return;
+        }
+        self.gone_order.push_back(uid);
+        if self.gone_order.len() > GONE_MAX
+            && let Some(oldest) = self.gone_order.pop_front()
+        {
+            self.gone.remove(&oldest);
+        }
+    }
+
+    fn names(&self, kind: Kind) -> Box<dyn Iterator<Item = Name> + '_> {
+        let now = &self.now;
+        match kind {
+            Kind::Pod => Box::new(now.pods.keys().cloned()),
+            Kind::Node => Box::new(now.nodes.keys().cloned()),
+            Kind::NodeClaim => Box::new(now.claims.keys().cloned()),
+            Kind::NodePool => Box::new(now.pools.keys().cloned()),
+            Kind::NodeClass => Box::new(now.classes.keys().cloned()),
+            Kind::PodDisruptionBudget => Box::new(now.budgets.keys().cloned()),
+            Kind::VolumeAttachment => Box::new(now.attachments.keys().cloned()),
+            Kind::NodeOverlay => Box::new(now.overlays.keys().cloned()),
+            Kind::CapacityBuffer => Box::new(now.buffers.keys().cloned()),
+            Kind::PodTemplate => Box::new(now.templates.keys().cloned()),
+            Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet => {
+                let own = now.scalables.keys().filter(move |(own, _)| *own == kind);
+                Box::new(own.map(|(_, name)| name.clone()))
+            }
+            Kind::DaemonSet
+            | Kind::PersistentVolumeClaim
+            | Kind::PersistentVolume
+            | Kind::StorageClass
+            | Kind::CsiNode
+            | Kind::Namespace
+            | Kind::PriorityClass
+            | Kind::RuntimeClass => {
+                let own = now.others.keys().filter(move |(own, _)| *own == kind);
+                Box::new(own.map(|(_, name)| name.clone()))
+            }
+        }
+    }
+
+    /// Uid and version of what is known under a name.
+    fn known(&self, kind: Kind, name: &Name) -> Option<(Name, u64)> {
+        let now = &self.now;
+        let of = |meta: &Meta| (meta.uid.clone(), meta.version);
+        match kind {
+            Kind::Pod => now.pods.get(name).map(|o| (o.uid.clone(), o.version)),
+            Kind::Node => now.nodes.get(name).map(|o| of(&o.meta)),
+            Kind::NodeClaim => now.claims.get(name).map(|o| of(&o.meta)),
+            Kind::NodePool => now.pools.get(name).map(|o| of(&o.meta)),
+            Kind::NodeClass => now.classes.get(name).map(|o| of(&o.meta)),
+            Kind::PodDisruptionBudget => now.budgets.get(name).map(|o| of(&o.meta)),
+            Kind::VolumeAttachment => now.attachments.get(name).map(|o| of(&o.meta)),
+            Kind::NodeOverlay => now.overlays.get(name).map(|o| of(&o.meta)),
+            Kind::CapacityBuffer => now.buffers.get(name).map(|o| of(&o.meta)),
+            Kind::PodTemplate => now.templates.get(name).map(|o| of(&o.meta)),
+            Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet => {
+                let own = now.scalables.get(&(kind, name.clone()));
+                own.map(|o| of(&o.meta))
+            }
+            Kind::DaemonSet
+            | Kind::PersistentVolumeClaim
+            | Kind::PersistentVolume
+            | Kind::StorageClass
+            | Kind::CsiNode
+            | Kind::Namespace
+            | Kind::PriorityClass
+            | Kind::RuntimeClass => {
+                let object = now.others.get(&(kind, name.clone()))?;
+                let meta = &object["metadata"];
+                let version = meta["resourceVersion"].as_str()?.parse().unwrap_or(0);
+                Some((meta["uid"].as_str().unwrap_or_default().into(), version))
+            }
+        }
+    }
+
+    /// What a change of this object is about, beside itself.
+    fn about(&self, kind: Kind, name: &Name) -> Option<Name> {
+        match kind {
+            Kind::Pod => self.now.pods.get(name)?.node.clone(),
+            Kind::Node => self.now.nodes.get(name)?.provider_id.clone(),
+            Kind::NodeClaim => self.now.claims.get(name)?.provider_id.clone(),
+            Kind::VolumeAttachment => Some(self.now.attachments.get(name)?.node.clone()),
+            Kind::NodePool
+            | Kind::NodeClass
+            | Kind::DaemonSet
+            | Kind::PersistentVolumeClaim
+            | Kind::PersistentVolume
+            | Kind::StorageClass
+            | Kind::CsiNode
+            | Kind::PodDisruptionBudget
+            | Kind::Namespace
+            | Kind::PriorityClass
+            | Kind::RuntimeClass
+            | Kind::NodeOverlay
+            | Kind::CapacityBuffer
+            | Kind::PodTemplate
+            | Kind::Deployment
+            | Kind::ReplicaSet
+            | Kind::StatefulSet => None,
+        }
+    }
+
+    /// Parses the object with the planner's reader.
+    fn read(&mut self, object: &Value) -> Result<(), String> {
+        let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
+        let header = Header {
+            api_version: text("apiVersion"),
+            kind: text("kind"),
+        };
+        let place = Place::default();
+        self.reader.forget_seen();
+        let result = self.reader.accept(&header, Document::Value(object), &place);
+        result.map_err(|error| error.to_string())
+    }
+
+    fn put(&mut self, kind: Kind, name: &Name, object: &Value) -> Result<(), String> {
+        match kind {
+            Kind::Pod => self.put_pod(name, object)?,
+            Kind::Node => self.put_node(name, object)?,
+            Kind::NodeClaim => self.put_claim(name, object)?,
+            Kind::NodePool => {
+                let pool = LivePool::read(object, &mut self.reader.names).map_err(said)?;
+                self.now.pools.insert(name.clone(), Arc::new(pool));
+                self.now.ground = Arc::default();
+            }
+            Kind::NodeClass => {
+                let class = LiveClass::read(object, &mut self.reader.names);
+                self.now.classes.insert(name.clone(), Arc::new(class));
+                self.now.ground = Arc::default();
+            }
+            Kind::PodDisruptionBudget => {
+                let selector = self.reader.selector(&object["spec"]["selector"])?;
+                let budget = LiveBudget::read(object, selector, &mut self.reader.names);
+                self.now.budgets.insert(name.clone(), Arc::new(budget));
+            }
+            Kind::VolumeAttachment => {
+                let own = LiveAttachment::read(object, &mut self.reader.names);
+                self.now.attachments.insert(name.clone(), Arc::new(own));
+            }
+            Kind::NodeOverlay => {
+                let own = LiveOverlay::read(object, &mut self.reader.names).map_err(said)?;
+                self.now.overlays.insert(name.clone(), Arc::new(own));
+                self.now.ground = Arc::default();
+            }
+            Kind::CapacityBuffer => {
+                let own = LiveBuffer::read(object, &mut self.reader.names).map_err(said)?;
+                self.now.buffers.insert(name.clone(), Arc::new(own));
+            }
+            Kind::PodTemplate => {
+                let own = LiveTemplate::read(object, &mut self.reader.names);
+                self.now.templates.insert(name.clone(), Arc::new(own));
+            }
+            Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet => {
+                let own = LiveScalable::read(object, &mut self.reader.names);
+                self.now
+                    .scalables
+                    .insert((kind, name.clone()), Arc::new(own));
+            }
+            Kind::DaemonSet
+            | Kind::PersistentVolumeClaim
+            | Kind::PersistentVolume
+            | Kind::StorageClass
+            | Kind::CsiNode
+            | Kind::Namespace
+            | Kind::PriorityClass
+            | Kind::RuntimeClass => {
+                let key = (kind, name.clone());
+                self.now.others.insert(key, Arc::new(trimmed(object)));
+                self.now.ground = Arc::default();
+            }
+        }
+        Ok(())
+    }
+
+    fn put_pod(&mut self, name: &Name, object: &Value) -> Result<(), String> {
+        self.read(object)?;
+        let record = self.reader.pods.pop().ok_or("it was not read")?;
+        let draft = self.reader.drafts.shared(record.draft);
+        let pod = LivePod::read(object, record, draft);
+        self.unindex_pod(name);
+        if let Some(node) = &pod.node {
+            self.now.bound.insert((node.clone(), name.clone()));
+        }
+        if pod.is_provisionable() {
+            self.now.waiting.insert(name.clone());
+        }
+        self.now.pods.insert(name.clone(), Arc::new(pod));
+        self.collect_drafts();
+        Ok(())
+    }
+
+    /// Shapes that no pod has any more are thrown away now and then.
+    fn collect_drafts(&mut self) {
+        let n = self.reader.drafts.len();
+        if n < 1_000 || n < self.drafts_at_last * DRAFTS_GROWTH {
+            return;
+        }
+        self.reader.drafts.drop_unused();
+        self.reader.names.drop_unused();
+        self.drafts_at_last = self.reader.drafts.len().max(1_000);
+    }
+
+    fn put_node(&mut self, name: &Name, object: &Value) -> Result<(), String> {
+        self.read(object)?;
+        let record = self.reader.nodes.pop().ok_or("it was not read")?;
+        let node = LiveNode::read(object, record, &mut self.reader.names);
+        self.unindex_node(name);
+        if let Some(id) = &node.provider_id {
+            self.now.node_ids.insert((id.clone(), name.clone()));
+        }
+        self.now.nodes.insert(name.clone(), Arc::new(node));
+        Ok(())
+    }
+
+    fn put_claim(&mut self, name: &Name, object: &Value) -> Result<(), String> {
+        self.read(object)?;
+        let record = self.reader.claims.pop().ok_or("it was not read")?;
+        let claim: Result<LiveClaim, _> = LiveClaim::read(object, record, &mut self.reader.names);
+        let claim = claim.map_err(said)?;
+        self.unindex_claim(name);
+        if let Some(id) = &claim.provider_id {
+            self.now.claim_ids.insert((id.clone(), name.clone()));
+        }
+        self.now.claims.insert(name.clone(), Arc::new(claim));
+        Ok(())
+    }
+
+    fn unindex_pod(&mut self, name: &Name) {
+        if let Some(node) = self.now.pods.get(name).and_then(|pod| pod.node.clone()) {
+            self.now.bound.remove(&(node, name.clone()));
+        }
+        self.now.waiting.remove(name);
+    }
+
+    fn unindex_node(&mut self, name: &Name) {
+        let node = self.now.nodes.get(name);
+        if let Some(id) = node.and_then(|node| node.provider_id.clone()) {
+            self.now.node_ids.remove(&(id, name.clone()));
+        }
+    }
+
+    fn unindex_claim(&mut self, name: &Name) {
+        let claim = self.now.claims.get(name);
+        if let Some(id) = claim.and_then(|claim| claim.provider_id.clone()) {
+            self.now.claim_ids.remove(&(id, name.clone()));
+        }
+    }
+
+    fn forget(&mut self, kind: Kind, name: &Name) -> Option<Change> {
+        let (uid, _) = self.known(kind, name)?;
+        self.bury(uid);
+        let about = self.about(kind, name);
+        let now = &mut self.now;
+        now.generation += 1;
+        match kind {
+            Kind::Pod => {
+                self.unindex_pod(name);
+                self.now.pods.remove(name);
+            }
+            Kind::Node => {
+                self.unindex_node(name);
+                self.now.nodes.remove(name);
+            }
+            Kind::NodeClaim => {
+                self.unindex_claim(name);
+                self.now.claims.remove(name);
+            }
+            Kind::NodePool => {
+                now.pools.remove(name);
+                now.ground = Arc::default();
+            }
+            Kind::NodeClass => {
+                now.classes.remove(name);
+                now.ground = Arc::default();
+            }
+            Kind::PodDisruptionBudget => drop(now.budgets.remove(name)),
+            Kind::VolumeAttachment => drop(now.attachments.remove(name)),
+            Kind::NodeOverlay => {
+                now.overlays.remove(name);
+                now.ground = Arc::default();
+            }
+            Kind::CapacityBuffer => drop(now.buffers.remove(name)),
+            Kind::PodTemplate => drop(now.templates.remove(name)),
+            Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet => {
+                now.scalables.remove(&(kind, name.clone()));
+            }
+            Kind::DaemonSet
+            | Kind::PersistentVolumeClaim
+            | Kind::PersistentVolume
+            | Kind::StorageClass
+            | Kind::CsiNode
+            | Kind::Namespace
+            | Kind::PriorityClass
+            | Kind::RuntimeClass => {
+                now.others.remove(&(kind, name.clone()));
+                now.ground = Arc::default();
+            }
+        }
+        Some(Change {
+            kind,
+            name: name.clone(),
+            what: What::Gone,
+            about,
+        })
+    }
+}
+
+fn said(error: serde_json::Error) -> String {
+    error.to_string()
+}
+
+/// The name of an object in snapshots.
+fn name_of(kind: Kind, object: &Value) -> Name {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let meta = &object["metadata"];
+    let (namespace, name) = (text(&meta["namespace"]), text(&meta["name"]));
+    if kind == Kind::NodeClass {
+        let version = text(&object["apiVersion"]);
+        let group = version.split_once('/').map_or("", |(group, _)| group);
+        return format!("{group}/{}/{name}", text(&object["kind"])).into();
+    }
+    match namespace.as_str() {
+        "" => name.into(),
+        _ => format!("{namespace}/{name}").into(),
+    }
+}
+
+/// The object without what takes room and is not read.
+fn trimmed(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(meta) = object["metadata"].as_object_mut() {
+        meta.remove("managedFields");
+        if let Some(annotations) = meta.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+        }
+    }
+    object
+}

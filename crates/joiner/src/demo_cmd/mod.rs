@@ -1,0 +1,107 @@
+//! `joiner demo`: the main job on a bare machine, in under a minute.
+//!
+//! An embedded control plane, a simulated EC2 with the real catalog and prices, and the production
+//! controllers, on a clock that runs faster than the real one.
+
+mod scene;
+mod story;
+mod view;
+
+use std::io::{IsTerminal as _, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use joiner_runtime::Clock;
+use joiner_sandbox::certificates::Certificates;
+use joiner_sandbox::{Sandbox, Settings};
+
+use self::scene::Scene;
+use self::view::Screen;
+use crate::embedded::Embedded;
+use crate::{sandbox_cmd, signals};
+
+/// How many times faster than real time the demo runs.
+const SPEED: u32 = 20;
+/// How often the live view is drawn.
+const FRAME: Duration = Duration::from_millis(150);
+
+/// Flags of `joiner demo`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:
+  joiner demo
+  joiner demo --keep       and then, in another terminal: kubectl --kubeconfig joiner-kubeconfig get nodes")]
+pub(crate) struct DemoArgs {
+    /// Leave the world running for kubectl when the story is over
+    #[arg(long)]
+    keep: bool,
+    /// Where the kubeconfig is written with --keep
+    #[arg(long, default_value = "./joiner-kubeconfig", value_name = "FILE")]
+    kubeconfig: PathBuf,
+    /// How many times faster than real time the clock runs
+    #[arg(long, default_value_t = SPEED, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60))]
+    speed: u32,
+    /// Print a plain log, also in a terminal
+    #[arg(long)]
+    plain: bool,
+}
+
+/// Plays the story.
+pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    if args.keep {
+        sandbox_cmd::make_way(&args.kubeconfig)?;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let result = runtime.block_on(play(args, out));
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    result
+}
+
+async fn play(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let clock = Clock::system(args.speed);
+    let certificates = Certificates::make()?;
+    let settings = Settings {
+        n_nodes: 0,
+        ca_pem: certificates.ca_pem.clone(),
+        ..Settings::default()
+    };
+    let sandbox = Sandbox::start(clock.clone(), &settings)
+        .context("the embedded control plane refuses its own first objects")?;
+    let door = match args.keep {
+        true => Some(sandbox_cmd::open(&sandbox, &certificates, 0, &args.kubeconfig).await?),
+        false => None,
+    };
+    let world = Embedded::start(sandbox.client(), clock.clone());
+    let live = !args.plain && std::io::stdout().is_terminal();
+    let mut screen = Screen::new(live);
+    screen.title(out, args.speed)?;
+    let story = story::Story::new(sandbox.client(), clock.clone());
+    let scene = Arc::new(Scene::new(
+        sandbox.client(),
+        clock.clone(),
+        world.decisions(),
+    ));
+    let told = story::play(&story, &scene, &mut screen, out, FRAME).await?;
+    screen.leave(out)?;
+    story::summary(&told, &scene, out).await?;
+    if let Some(door) = door {
+        writeln!(out)?;
+        writeln!(out, "The world keeps running. In another terminal:")?;
+        writeln!(out)?;
+        writeln!(out, "  export KUBECONFIG={}", args.kubeconfig.display())?;
+        writeln!(out, "  kubectl get nodepools,nodeclaims,nodes")?;
+        writeln!(out, "  kubectl scale deployment inflate --replicas 20")?;
+        writeln!(out)?;
+        writeln!(out, "Ctrl-C ends it.")?;
+        out.flush()?;
+        signals::stopped().await?;
+        drop(door);
+    }
+    drop(world);
+    Ok(())
+}
