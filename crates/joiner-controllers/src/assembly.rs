@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use joiner_cloud::Cloud;
-use joiner_runtime::{
-    Api, Clock, Decisions, Events, Followed, Metrics, World, follow,
-};
+use joiner_runtime::{Api, Clock, Decisions, Events, Followed, Metrics, World, follow};
 use joiner_state::live::Kind;
 use tokio::task::JoinSet;
 

@@ -4,6 +4,7 @@
 //! purely and acts thinly. Nothing here keeps truth in memory: what was decided is on the objects.
 
 pub mod assembly;
+pub mod buffer;
 pub mod catalogs;
 pub mod claim;
 pub mod claim_template;
@@ -14,15 +15,14 @@ pub mod health;
 pub mod metrics_state;
 pub mod nominations;
 pub mod observe;
+pub mod overlay;
 pub mod pool;
 pub mod provisioning;
-pub mod buffer;
-pub mod overlay;
+mod requirements;
 pub mod settings;
 pub mod static_pools;
 pub mod termination;
 pub mod upkeep;
-mod requirements;
 
 pub use context::{Ctx, Failure, Next};
 pub use engine::{Controller, run};

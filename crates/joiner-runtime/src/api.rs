@@ -276,9 +276,8 @@ fn path(call: &Call<'_>) -> String {
 }
 
 fn sorted(error: kube::Error) -> ApiFailure {
-    let status = match error {
-        kube::Error::Api(status) => status,
-        other => return ApiFailure::Away(chain(&other)),
+    let kube::Error::Api(status) = error else {
+        return ApiFailure::Away(chain(&error));
     };
     let message = status.message.clone();
     match (status.code, status.reason.as_str()) {

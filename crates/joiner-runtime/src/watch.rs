@@ -122,19 +122,21 @@ fn remedy(error: &watcher::Error, kind: Kind, class: &str) -> String {
             kind.api().0,
             "karpenter.sh" | "autoscaling.x-k8s.io" | "karpenter.k8s.aws"
         );
-    match cause {
-        kube::Error::Api(status) if status.code == 404 && ours => format!(
+    let kube::Error::Api(status) = cause else {
+        return format!("cannot follow {name}, trying again: {}", chain(cause));
+    };
+    match (status.code, status.message.as_str()) {
+        (404, _) if ours => format!(
             "the server does not know the kind {name}: install the CRDs with `joiner crds | \
              kubectl apply --server-side -f -`"
         ),
-        kube::Error::Api(status) if status.code == 403 => format!(
-            "not allowed to list and watch {name}: grant it in the ClusterRole ({})",
-            status.message
-        ),
-        kube::Error::Api(status) if status.code == 401 => {
+        (403, message) => {
+            format!("not allowed to list and watch {name}: grant it in the ClusterRole ({message})")
+        }
+        (401, _) => {
             "the server does not accept our credentials: renew the token or certificate".to_owned()
         }
-        other => format!("cannot follow {name}, trying again: {}", chain(other)),
+        _ => format!("cannot follow {name}, trying again: {}", chain(cause)),
     }
 }
 

@@ -144,7 +144,11 @@ mod tests {
         batch.ask(&"a".into(), ms(9_000));
         assert_eq!(batch.closes(adaptive()), None);
         assert_eq!(batch.next(ms(9_000)), Some(ms(10_050)));
-        assert_eq!(batch.next(ms(10_050)), None, "nobody asks: nothing to wake up for");
+        assert_eq!(
+            batch.next(ms(10_050)),
+            None,
+            "nobody asks: nothing to wake up for"
+        );
         batch.ask(&"a".into(), ms(10_050));
         assert!(batch.closes(adaptive()).is_some());
         batch.close(ms(10_100));

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use joiner_api::labels::{self, MIN_VALUES_RELAXED};
+use joiner_api::labels::{
+    self, CAPACITY_OVERLAY_APPLIED, MIN_VALUES_RELAXED, PRICE_OVERLAY_APPLIED,
+};
 use joiner_api::types::{
     self as api, NodeClaim, NodeClaimResources, NodePool, Operator as ApiOperator,
 };
@@ -62,6 +64,30 @@ pub(crate) fn claim_for(
     NewClaim {
         claim,
         pods: pods.collect(),
+    }
+}
+
+/// Says on the claim which overlays the plan counted on: those that make the type other than what
+/// the cloud sells.
+pub(crate) fn mark_overlays(
+    new: &mut NewClaim,
+    problem: &Problem,
+    launch: &Launch,
+    sold: &[InstanceType],
+) {
+    let planned = &problem.types[launch.offering.0.0 as usize];
+    let Some(original) = sold.iter().find(|own| own.name == planned.name) else {
+        return;
+    };
+    let ix = launch.offering.1.0 as usize;
+    let (offering, before) = (&planned.offerings[ix], original.offerings.get(ix));
+    let annotations = &mut new.claim.metadata.annotations;
+    if before.is_some_and(|before| before.price != offering.price) {
+        annotations.insert(PRICE_OVERLAY_APPLIED.to_owned(), "true".to_owned());
+    }
+    let more = before.is_some_and(|before| before.extra_capacity != offering.extra_capacity);
+    if more || planned.capacity != original.capacity {
+        annotations.insert(CAPACITY_OVERLAY_APPLIED.to_owned(), "true".to_owned());
     }
 }
 

@@ -19,11 +19,12 @@ use futures::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 use joiner_model::{Name, Plan, Policy, Problem};
 use joiner_runtime::{ApiFailure, Written};
-use joiner_state::live::{Ask, Asked, Kind, PLANNED, Snapshot};
+use joiner_state::live::{Ask, Asked, Kind, PLANNED, Snapshot, VirtualPod};
 use tokio::sync::broadcast::error::RecvError;
 
 use self::batch::Batch;
 use self::claims::NewClaim;
+use crate::catalogs::Lists;
 use crate::context::Ctx;
 
 /// Upstream's name of this controller.
@@ -114,7 +115,11 @@ async fn pass(ctx: &Ctx) -> Pass {
         );
     }
     let started = ctx.clock.now();
-    let Some((asked, plan)) = plan(ctx, Arc::clone(&now)).await else {
+    let headroom = match ctx.settings.gates.capacity_buffer {
+        true => crate::buffer::virtual_pods(&now),
+        false => Vec::new(),
+    };
+    let Some((asked, plan)) = plan(ctx, Arc::clone(&now), headroom.clone()).await else {
         return Pass::Failed;
     };
     let took = ctx.clock.now().duration_since(started).as_secs_f64();
@@ -129,6 +134,7 @@ async fn pass(ctx: &Ctx) -> Pass {
     }
     let created = create(ctx, &now, &asked, &plan).await;
     tell::pods(ctx, &now, &asked, &plan, &created);
+    tell::buffers(ctx, &asked, &plan, &headroom).await;
     let all_created = created.len() == plan.launches.len();
     if all_created {
         Pass::Done
@@ -150,13 +156,8 @@ fn is_unsettled(now: &Snapshot) -> bool {
 }
 
 /// A plan that the verifier has accepted.
-async fn plan(ctx: &Ctx, now: Arc<Snapshot>) -> Option<(Asked, Plan)> {
+async fn plan(ctx: &Ctx, now: Arc<Snapshot>, headroom: Vec<VirtualPod>) -> Option<(Asked, Plan)> {
     let catalogs = ctx.catalogs.lists();
-    let headroom = if ctx.settings.gates.capacity_buffer {
-        crate::buffer::virtual_pods(&now)
-    } else {
-        Vec::new()
-    };
     let policy = Policy {
         preferences: ctx.settings.preferences,
         min_values: ctx.settings.min_values,
@@ -208,7 +209,7 @@ async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'sta
 
 /// Creates the claims of a plan. Returns those that exist now, by index of the launch.
 async fn create(ctx: &Ctx, now: &Snapshot, asked: &Asked, plan: &Plan) -> BTreeMap<usize, Name> {
-    let wanted = new_claims(now, &asked.problem, plan);
+    let wanted = new_claims(now, &ctx.catalogs.lists(), &asked.problem, plan);
     let creations = wanted.into_iter().map(|(ix, new)| async move {
         let name: Name = new.claim.metadata.name.as_str().into();
         create_one(ctx, &new).await.then_some((ix, name))
@@ -219,7 +220,12 @@ async fn create(ctx: &Ctx, now: &Snapshot, asked: &Asked, plan: &Plan) -> BTreeM
 }
 
 /// The claims of a plan, by index of the launch.
-fn new_claims(now: &Snapshot, problem: &Problem, plan: &Plan) -> Vec<(usize, NewClaim)> {
+fn new_claims(
+    now: &Snapshot,
+    catalogs: &Lists,
+    problem: &Problem,
+    plan: &Plan,
+) -> Vec<(usize, NewClaim)> {
     let mut names: BTreeSet<String> = BTreeSet::new();
     let mut claims = Vec::with_capacity(plan.launches.len());
     for (ix, launch) in plan.launches.iter().enumerate() {
@@ -235,7 +241,10 @@ fn new_claims(now: &Snapshot, problem: &Problem, plan: &Plan) -> Vec<(usize, New
             .map(|name| now.pod(name).map_or(&**name, |pod| &*pod.uid))
             .collect();
         let taken = |name: &str| names.contains(name) || now.claim(name).is_some();
-        let new = claims::claim_for(problem, launch, &pool.pool, &uids, &taken);
+        let mut new = claims::claim_for(problem, launch, &pool.pool, &uids, &taken);
+        if let Some(types) = catalogs.get(&pool.class) {
+            claims::mark_overlays(&mut new, problem, launch, types);
+        }
         names.insert(new.claim.metadata.name.clone());
         claims.push((ix, new));
     }

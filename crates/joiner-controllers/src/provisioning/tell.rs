@@ -6,10 +6,11 @@ use std::time::Duration;
 use joiner_api::types::NodeClaim;
 use joiner_model::{Name, Plan, Unplaced};
 use joiner_runtime::{About, Decision, Event};
-use joiner_state::live::{Asked, LivePod, PLANNED, Snapshot};
+use joiner_state::live::{Asked, LivePod, PLANNED, Snapshot, VirtualPod};
 use serde_json::json;
 
 use super::NAME;
+use crate::buffer::{self, Placed};
 use crate::context::Ctx;
 use crate::nominations::Nominations;
 
@@ -125,6 +126,32 @@ pub(super) fn pods(
     }
     gauges(ctx, asked, plan);
     decide(ctx, now, asked, plan, created);
+}
+
+/// Tells capacity buffers what became of their headroom.
+pub(super) async fn buffers(ctx: &Ctx, asked: &Asked, plan: &Plan, headroom: &[VirtualPod]) {
+    if headroom.is_empty() {
+        return;
+    }
+    let problem = &asked.problem;
+    let name = |pod: &joiner_model::PodIx| &*problem.pods[pod.0 as usize].name;
+    let mut placed: BTreeMap<&str, Placed> = BTreeMap::new();
+    for launch in &plan.launches {
+        placed.extend(launch.pods.iter().map(|pod| (name(pod), Placed::New)));
+    }
+    for placement in &plan.placements {
+        placed.extend(
+            placement
+                .pods
+                .iter()
+                .map(|pod| (name(pod), Placed::Existing)),
+        );
+    }
+    let of = |pod: &str| placed.get(pod).copied().unwrap_or(Placed::Nowhere);
+    let outcomes = buffer::outcomes(headroom, of);
+    if let Err(error) = buffer::report(ctx, &outcomes).await {
+        tracing::warn!(controller = NAME, %error, "cannot tell a capacity buffer");
+    }
 }
 
 fn about(pod: &LivePod) -> About {

@@ -1,6 +1,6 @@
 //! Folds watch events and our own writes into snapshots.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use joiner_model::Name;
@@ -55,7 +55,7 @@ pub struct ClusterState {
     reader: Objects,
     drafts_at_last: usize,
     /// Lists that are coming in, and what they have brought so far.
-    lists: HashMap<(Kind, Name), HashSet<Name>>,
+    lists: BTreeMap<(Kind, Name), HashSet<Name>>,
     /// Uids of objects that are gone.
     gone: HashSet<Name>,
     gone_order: VecDeque<Name>,
@@ -69,7 +69,7 @@ impl Default for ClusterState {
             now: Snapshot::default(),
             reader: Objects::trusting(),
             drafts_at_last: 0,
-            lists: HashMap::new(),
+            lists: BTreeMap::new(),
             gone: HashSet::new(),
             gone_order: VecDeque::new(),
             broken: HashMap::new(),
