@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use joiner_cloud::Cloud;
-use joiner_runtime::{Api, Clock, Decisions, Events, Followed, Metrics, World, follow};
+use joiner_runtime::{Api, Clock, Decisions, Events, Followed, Metrics, Pace, World, follow};
 use joiner_state::live::Kind;
 use tokio::task::JoinSet;
 
@@ -12,6 +12,7 @@ use crate::catalogs::Catalogs;
 use crate::context::Ctx;
 use crate::engine::{Controller, run};
 use crate::health::RegistrationHealth;
+use crate::metered_cloud::MeteredCloud;
 use crate::nominations::Nominations;
 use crate::settings::Settings;
 
@@ -25,6 +26,8 @@ pub struct Parts {
     pub clock: Clock,
     /// Settings.
     pub settings: Settings,
+    /// Writes a second to the API server, and at once; 0 a second is no limit.
+    pub pace: (u32, u32),
     /// Change nothing.
     pub dry_run: bool,
     /// Metrics.
@@ -53,11 +56,17 @@ impl Autoscaler {
             watches.spawn(follow(parts.client.clone(), followed, world.clone()));
         }
         let ctx = Ctx {
-            api: Api::new(parts.client.clone(), world.clone(), parts.dry_run),
+            api: Api::new(parts.client.clone(), world.clone(), parts.dry_run)
+                .paced(Pace::new(parts.clock.clone(), parts.pace.0, parts.pace.1))
+                .metered(Arc::clone(&parts.metrics), parts.clock.clone()),
             world,
             client: parts.client,
-            clock: parts.clock,
-            cloud: parts.cloud,
+            clock: parts.clock.clone(),
+            cloud: Arc::new(MeteredCloud::new(
+                parts.cloud,
+                Arc::clone(&parts.metrics),
+                parts.clock.clone(),
+            )),
             settings: Arc::new(parts.settings),
             catalogs: Catalogs::default(),
             nominations: Nominations::default(),

@@ -12,6 +12,9 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use jiff::Timestamp;
 use joiner_model::Name;
+use joiner_runtime::metric_names::{
+    QUEUE_DEPTH, RECONCILE_ERRORS, RECONCILE_TIME, RECONCILES, RECONCILES_ACTIVE, RECONCILES_MAX,
+};
 use joiner_state::live::{Change, Snapshot};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -142,6 +145,11 @@ pub async fn run(controller: Arc<dyn Controller>, ctx: Ctx) {
         queue.add(key);
     }
     let mut looks = FuturesUnordered::new();
+    let labels = [("controller", controller.name())];
+    #[expect(clippy::cast_precision_loss, reason = "counts of keys are small")]
+    let number = |n: usize| n as f64;
+    ctx.metrics
+        .gauge(RECONCILES_MAX, &labels, number(controller.concurrency()));
     loop {
         queue.ripen(ctx.clock.now());
         while looks.len() < controller.concurrency()
@@ -149,6 +157,14 @@ pub async fn run(controller: Arc<dyn Controller>, ctx: Ctx) {
         {
             looks.push(look(Arc::clone(&controller), ctx.clone(), key));
         }
+        ctx.metrics
+            .gauge(RECONCILES_ACTIVE, &labels, number(looks.len()));
+        let names = [
+            ("name", controller.name()),
+            ("controller", controller.name()),
+        ];
+        ctx.metrics
+            .gauge(QUEUE_DEPTH, &names, number(queue.due.len()));
         let until = queue.next_time().unwrap_or(Timestamp::MAX);
         let full = looks.len() >= controller.concurrency();
         tokio::select! {
@@ -182,7 +198,23 @@ async fn look(
     ctx: Ctx,
     key: Name,
 ) -> (Name, Result<Next, Failure>) {
+    let started = ctx.clock.now();
     let result = controller.reconcile(&ctx, &key).await;
+    let took = ctx.clock.now().duration_since(started).as_secs_f64();
+    let name = controller.name();
+    let outcome = match &result {
+        Ok(Next::Done) => "success",
+        Ok(Next::Again(_)) => "requeue_after",
+        Err(_) => "error",
+    };
+    let labels = [("controller", name), ("result", outcome)];
+    ctx.metrics.count(RECONCILES, &labels, 1.0);
+    if result.is_err() {
+        ctx.metrics
+            .count(RECONCILE_ERRORS, &[("controller", name)], 1.0);
+    }
+    ctx.metrics
+        .observe(RECONCILE_TIME, &[("controller", name)], took);
     (key, result)
 }
 

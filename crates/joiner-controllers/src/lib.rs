@@ -12,6 +12,7 @@ pub mod conditions;
 pub mod context;
 pub mod engine;
 pub mod health;
+pub mod metered_cloud;
 pub mod metrics_state;
 pub mod nominations;
 pub mod observe;

@@ -11,6 +11,10 @@ use joiner_state::live::Kind;
 use kube::Client;
 use serde_json::{Value, json};
 
+use crate::clock::Clock;
+use crate::metric_names::{CLIENT_REQUEST_DURATION, CLIENT_REQUESTS};
+use crate::metrics::Metrics;
+use crate::pace::Pace;
 use crate::watch::chain;
 use crate::world::World;
 
@@ -72,6 +76,8 @@ pub struct Api {
     client: Client,
     world: World,
     dry_run: bool,
+    pace: Option<Pace>,
+    metrics: Option<(Arc<Metrics>, Clock)>,
     n_requests: Arc<AtomicU64>,
 }
 
@@ -106,8 +112,24 @@ impl Api {
             client,
             world,
             dry_run,
+            pace: None,
+            metrics: None,
             n_requests: Arc::default(),
         }
+    }
+
+    /// The same, no faster than this.
+    #[must_use]
+    pub fn paced(mut self, pace: Pace) -> Self {
+        self.pace = Some(pace);
+        self
+    }
+
+    /// The same, with requests counted and timed.
+    #[must_use]
+    pub fn metered(mut self, metrics: Arc<Metrics>, clock: Clock) -> Self {
+        self.metrics = Some((metrics, clock));
+        self
     }
 
     /// True when nothing is written.
@@ -242,8 +264,44 @@ impl Api {
             .header(http::header::CONTENT_TYPE, call.content)
             .body(body)
             .map_err(|error| ApiFailure::Invalid(error.to_string()))?;
-        self.client.request(request).await.map_err(sorted)
+        if let Some(pace) = &self.pace {
+            pace.turn().await;
+        }
+        let Some((metrics, clock)) = &self.metrics else {
+            return self.client.request(request).await.map_err(sorted);
+        };
+        let started = clock.now();
+        let answer = self.client.request(request).await;
+        let took = clock.now().duration_since(started).as_secs_f64();
+        measure(metrics, call, answer.as_ref().err(), took);
+        answer.map_err(sorted)
     }
+}
+
+/// Counts and times a request, under the names that dashboards know.
+fn measure(metrics: &Metrics, call: &Call<'_>, error: Option<&kube::Error>, secs: f64) {
+    let code = match error {
+        None if call.method == "POST" => "201".to_owned(),
+        None => "200".to_owned(),
+        Some(kube::Error::Api(status)) => status.code.to_string(),
+        Some(_) => "<error>".to_owned(),
+    };
+    let labels = [("code", code.as_str()), ("method", call.method)];
+    metrics.count(CLIENT_REQUESTS, &labels, 1.0);
+    let (group, version, _, kind) = call.kind.api();
+    let verb = match call.method {
+        "POST" => "create",
+        "PATCH" => "patch",
+        _ => "delete",
+    };
+    let labels = [
+        ("verb", verb),
+        ("group", group),
+        ("version", version),
+        ("kind", kind),
+        ("subresource", call.sub),
+    ];
+    metrics.observe(CLIENT_REQUEST_DURATION, &labels, secs);
 }
 
 /// A deleted object that nothing holds any more: no finalizer, no grace.

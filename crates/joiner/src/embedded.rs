@@ -56,6 +56,7 @@ impl Embedded {
                 },
                 ..Settings::default()
             },
+            pace: (0, 0),
             dry_run: false,
             metrics,
             events,

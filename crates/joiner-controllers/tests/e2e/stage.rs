@@ -102,6 +102,7 @@ impl Stage {
             cloud: Arc::clone(&cloud) as Arc<_>,
             clock: clock.clone(),
             settings,
+            pace: (0, 0),
             dry_run: false,
             decisions: Decisions::new(&DecisionSettings::default(), Arc::clone(&metrics)),
             metrics,

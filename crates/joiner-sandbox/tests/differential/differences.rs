@@ -91,7 +91,6 @@ pub(crate) const KEPT: &[Kept] = &[
         "/resources/componentstatuses",
         SCOPE,
     ),
-    kept("paths: kinds of core", "/resources/podtemplates", SCOPE),
     kept(
         "paths: kinds of core",
         "/resources/replicationcontrollers*",

@@ -88,6 +88,7 @@ async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
         cloud: Arc::clone(&sold.cloud) as Arc<dyn Cloud>,
         clock: clock.clone(),
         settings,
+        pace: (flags.kube_client_qps, flags.kube_client_burst),
         dry_run: flags.dry_run,
         metrics: Arc::clone(&metrics),
         events,
@@ -117,13 +118,12 @@ async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
 
 fn log_settings(flags: &RunFlags, clock: &Clock) -> anyhow::Result<LogSettings> {
     let mut settings = LogSettings::new(clock.clone(), crate::build().commit);
-    settings.level = flags
-        .log_level
-        .parse()
-        .map_err(|_| anyhow::anyhow!(
+    settings.level = flags.log_level.parse().map_err(|_| {
+        anyhow::anyhow!(
             "validating cli flags / env vars, invalid LOG_LEVEL {:?}: it is debug, info or error",
             flags.log_level
-        ))?;
+        )
+    })?;
     settings.format = match flags.log_format {
         flags::LogFormat::Json => joiner_runtime::LogFormat::Json,
         flags::LogFormat::Text => joiner_runtime::LogFormat::Human,
