@@ -2,7 +2,8 @@
 
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
-use kube::api::{ApiResource, DynamicObject};
+use joiner_runtime::PlainObject;
+use kube::api::ApiResource;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
 use serde_json::Value;
@@ -53,7 +54,7 @@ impl Watched {
     /// Follows the objects. A watch that breaks starts anew, ever later.
     pub(crate) fn follow(&self, client: &Client) -> BoxStream<'static, News> {
         let resource = self.resource();
-        let api: Api<DynamicObject> = match &self.namespace {
+        let api: Api<PlainObject> = match &self.namespace {
             Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
             None => Api::all_with(client.clone(), &resource),
         };
@@ -73,12 +74,16 @@ impl Watched {
                 None
             }
             Ok(watcher::Event::InitApply(object)) => {
-                listed.extend(plain(object));
+                listed.push(object.into_value(&resource));
                 None
             }
             Ok(watcher::Event::InitDone) => Some(News::All(std::mem::take(&mut listed))),
-            Ok(watcher::Event::Apply(object)) => plain(object).map(News::Put),
-            Ok(watcher::Event::Delete(object)) => plain(object).map(News::Gone),
+            Ok(watcher::Event::Apply(object)) => {
+                Some(News::Put(object.into_value(&resource)))
+            }
+            Ok(watcher::Event::Delete(object)) => {
+                Some(News::Gone(object.into_value(&resource)))
+            }
             Err(error) => {
                 tracing::debug!(%error, plural, "a watch of the simulated cloud broke");
                 None
@@ -93,9 +98,4 @@ pub(crate) fn follow_all(client: &Client, all: &[Watched]) -> BoxStream<'static,
     let streams = all.iter().enumerate();
     let streams = streams.map(|(ix, watched)| watched.follow(client).map(move |news| (ix, news)));
     stream::select_all(streams.map(StreamExt::boxed)).boxed()
-}
-
-fn plain(mut object: DynamicObject) -> Option<Value> {
-    object.metadata.managed_fields = None;
-    serde_json::to_value(object).ok()
 }

@@ -3,11 +3,11 @@
 use futures::StreamExt as _;
 use joiner_model::Name;
 use joiner_state::live::Kind;
-use kube::api::{ApiResource, DynamicObject};
+use kube::api::ApiResource;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
-use serde_json::Value;
 
+use crate::plain::PlainObject;
 use crate::world::{News, World, label};
 
 /// A kind to follow.
@@ -66,13 +66,13 @@ pub async fn follow(client: Client, followed: Followed, world: World) {
         class,
         resource,
     } = followed;
-    let api: Api<DynamicObject> = Api::all_with(client, &resource);
+    let api: Api<PlainObject> = Api::all_with(client, &resource);
     let inbox = world.inbox();
     let events = watcher(api, watcher::Config::default());
     let events = kube::runtime::WatchStreamExt::default_backoff(events);
     futures::pin_mut!(events);
     while let Some(event) = events.next().await {
-        let value = |object: DynamicObject| Box::new(plain(object, &resource));
+        let value = |object: PlainObject| Box::new(object.into_value(&resource));
         let news = match event {
             Ok(Event::Init) => News::Begin(kind, class.clone()),
             Ok(Event::InitApply(object) | Event::Apply(object)) => News::Is(kind, value(object)),
@@ -93,19 +93,6 @@ pub async fn follow(client: Client, followed: Followed, world: World) {
             return;
         }
     }
-}
-
-/// The object with kind and version in it, which items of lists leave out, and without the
-/// bookkeeping of field owners.
-fn plain(mut object: DynamicObject, resource: &ApiResource) -> Value {
-    object.metadata.managed_fields = None;
-    object.types = None;
-    let mut value = serde_json::to_value(object).unwrap_or_default();
-    if let Some(fields) = value.as_object_mut() {
-        fields.insert("apiVersion".to_owned(), resource.api_version.clone().into());
-        fields.insert("kind".to_owned(), resource.kind.clone().into());
-    }
-    value
 }
 
 /// What went wrong with a watch, and what to do about it.

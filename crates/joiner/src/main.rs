@@ -86,7 +86,8 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> anyhow::Result<Outcome> {
-    let mut out = std::io::BufWriter::with_capacity(OUTPUT_BUFFER, std::io::stdout().lock());
+    // Not locked: commands that run on log to standard output from other threads meanwhile.
+    let mut out = std::io::BufWriter::with_capacity(OUTPUT_BUFFER, std::io::stdout());
     let outcome = match &cli.command {
         Command::Demo(args) => {
             demo_cmd::run(args, &mut out)?;

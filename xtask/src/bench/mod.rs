@@ -7,6 +7,7 @@
 mod answers;
 mod case;
 mod growth;
+mod live;
 mod sandbox;
 mod table;
 
@@ -59,6 +60,18 @@ pub(crate) struct BenchArgs {
     /// Only the sandbox under load: memory, creations, watches, lists.
     #[arg(long, conflicts_with_all = ["families", "sizes", "cases", "growth"])]
     sandbox: bool,
+    /// Only `joiner run` at work: a scale-out on a real control plane.
+    #[arg(long, conflicts_with_all = ["families", "sizes", "cases", "growth", "sandbox"])]
+    live: bool,
+    /// With --live: these numbers of pods, instead of the usual ones.
+    #[arg(long, value_name = "PODS", value_delimiter = ',', requires = "live")]
+    pods: Vec<usize>,
+    /// With --live: only this catalog.
+    #[arg(long, requires = "live")]
+    catalog: Option<live::Catalog>,
+    /// With --live: a large cluster on the embedded control plane instead.
+    #[arg(long, requires = "live")]
+    embedded: bool,
     /// Samples less of how time grows.
     #[arg(long)]
     quick: bool,
@@ -96,6 +109,19 @@ impl Problem {
 
 /// Runs the chore.
 pub(crate) fn run(root: &Path, args: &BenchArgs) -> anyhow::Result<()> {
+    // What it measures are processes of their own, always of the release profile.
+    if args.live {
+        let asked = live::Asked {
+            pods: &args.pods,
+            catalog: args.catalog,
+            embedded: args.embedded,
+        };
+        let (section, text) = live::run(root, &asked)?;
+        return match args.write {
+            true => write(root, section, &text),
+            false => say(&text),
+        };
+    }
     if cfg!(debug_assertions) {
         return again_in_release(root);
     }

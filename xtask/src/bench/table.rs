@@ -15,6 +15,10 @@ pub(super) enum Section {
     Growth,
     /// The sandbox under load.
     Sandbox,
+    /// A scale-out on a real control plane.
+    Live,
+    /// A large cluster on the embedded one.
+    Crowd,
 }
 
 impl Section {
@@ -24,6 +28,8 @@ impl Section {
             Self::Bench => "bench",
             Self::Growth => "growth",
             Self::Sandbox => "sandbox",
+            Self::Live => "live",
+            Self::Crowd => "crowd",
         };
         [
             format!("<!-- {name}: begin, written by `cargo xtask bench --write` -->"),

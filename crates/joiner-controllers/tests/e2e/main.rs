@@ -3,6 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
 
+mod drain;
+mod gates;
+mod lifecycle;
+mod plane;
 mod pools;
 mod scale_out;
 mod stage;
+mod trouble;

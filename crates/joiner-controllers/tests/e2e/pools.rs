@@ -1,66 +1,20 @@
 //! What pools, overlays and buffers tell about themselves, and pools of a fixed size.
 
 use joiner_api::types::NodePool;
-use joiner_controllers::Settings;
 use joiner_controllers::settings::FeatureGates;
 use serde_json::{Value, json};
 
-use crate::stage::{CLAIMS, CLASSES, POOLS, Stage, What};
+use crate::stage::{
+    BUFFERS, CLAIMS, CLASSES, OVERLAYS, POOLS, Setup, Stage, TEMPLATES, What, condition, on_both,
+};
 
-const OVERLAYS: What = ("karpenter.sh", "v1alpha1", "nodeoverlays", "NodeOverlay");
-const TEMPLATES: What = ("", "v1", "podtemplates", "PodTemplate");
-const BUFFERS: What = (
-    "autoscaling.x-k8s.io",
-    "v1beta1",
-    "capacitybuffers",
-    "CapacityBuffer",
-);
-
-fn settings() -> Settings {
-    Settings {
-        gates: FeatureGates {
-            node_overlay: true,
-            static_capacity: true,
-            capacity_buffer: true,
-            ..FeatureGates::default()
-        },
-        ..Settings::default()
-    }
-}
-
-/// Runs one story on the embedded control plane and on a real one.
-macro_rules! on_both {
-    ($name:ident) => {
-        mod $name {
-            use super::*;
-
-            #[tokio::test(start_paused = true)]
-            async fn embedded() {
-                super::$name(&Stage::embedded(settings()).await).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn real() {
-                if let Some(stage) = Stage::real(settings()).await {
-                    super::$name(&stage).await;
-                }
-            }
-        }
-    };
-}
-
-/// `status reason` of a condition of the only object of a kind.
-async fn condition(stage: &Stage, what: What, kind: &str) -> String {
-    let all = stage.list(what).await;
-    let conditions = all.first().map(|own| own["status"]["conditions"].clone());
-    let conditions = conditions.and_then(|own| own.as_array().cloned());
-    let own = conditions
-        .into_iter()
-        .flatten()
-        .find(|own| own["type"] == kind);
-    own.map_or_else(String::new, |own| {
-        let text = |field: &str| own[field].as_str().unwrap_or_default().to_owned();
-        format!("{} {}", text("status"), text("reason"))
+fn setup() -> Setup {
+    Setup::gates(FeatureGates {
+        node_overlay: true,
+        static_capacity: true,
+        capacity_buffer: true,
+        node_repair: true,
+        ..FeatureGates::default()
     })
 }
 
@@ -69,12 +23,14 @@ async fn becomes(stage: &Stage, what: What, kind: &str, expected: &str) {
     let text = format!("{} {kind} is {expected}", what.3);
     stage
         .until(&text, 30, async |stage| {
-            condition(stage, what, kind).await == expected
+            let all = stage.list(what).await;
+            all.first()
+                .is_some_and(|own| condition(own, kind) == expected)
         })
         .await;
 }
 
-on_both!(a_pool_waits_for_its_class_and_tells_its_hash);
+on_both!(a_pool_waits_for_its_class_and_tells_its_hash, setup());
 async fn a_pool_waits_for_its_class_and_tells_its_hash(stage: &Stage) {
     let class = json!({"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"});
     let pool = json!({"metadata": {"name": "p"}, "spec": {"template": {"spec":
@@ -110,7 +66,10 @@ async fn a_pool_waits_for_its_class_and_tells_its_hash(stage: &Stage) {
         .await;
 }
 
-on_both!(a_static_pool_grows_to_its_limit_and_shrinks);
+on_both!(
+    a_static_pool_grows_to_its_limit_and_shrinks,
+    setup().speed(4)
+);
 async fn a_static_pool_grows_to_its_limit_and_shrinks(stage: &Stage) {
     let spec = |replicas: usize, limit: &str| {
         json!({"spec": {"replicas": replicas, "limits": {"nodes": limit}, "template": {"spec":
@@ -147,14 +106,8 @@ async fn a_static_pool_grows_to_its_limit_and_shrinks(stage: &Stage) {
     assert_eq!(stage.agrees().await, 1);
 }
 
-on_both!(overlays_and_buffers_tell_how_they_stand);
+on_both!(overlays_and_buffers_tell_how_they_stand, setup());
 async fn overlays_and_buffers_tell_how_they_stand(stage: &Stage) {
-    // Not all of them are part of the assembly yet.
-    let overlays = joiner_controllers::overlay::controllers().into_iter();
-    for controller in overlays.chain(joiner_controllers::buffer::controllers()) {
-        let ctx = stage.autoscaler.ctx().clone();
-        tokio::spawn(joiner_controllers::run(controller, ctx));
-    }
     stage.pool("general", json!({})).await;
     let overlay = json!({"metadata": {"name": "a"}, "spec": {"requirements": [], "price": "1"}});
     stage.apply(OVERLAYS, overlay).await;

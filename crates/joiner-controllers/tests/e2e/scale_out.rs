@@ -1,29 +1,59 @@
 //! Pods come, nodes follow.
 
-use joiner_controllers::Settings;
-use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::stage::{CLAIMS, NODES, PODS, Stage};
+use serde_json::{Value, json};
 
-/// Runs one story on the embedded control plane and on a real one.
-macro_rules! on_both {
-    ($name:ident) => {
-        mod $name {
-            use super::*;
+use crate::stage::{CLAIMS, NODES, PODS, STATEFUL_SETS, STORAGE, Stage, condition, on_both};
 
-            #[tokio::test(start_paused = true)]
-            async fn embedded() {
-                super::$name(&Stage::embedded(Settings::default()).await).await;
-            }
+const ZONE: &str = "topology.kubernetes.io/zone";
+const POOL: &str = "karpenter.sh/nodepool";
 
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn real() {
-                if let Some(stage) = Stage::real(Settings::default()).await {
-                    super::$name(&stage).await;
-                }
-            }
+/// Where the pods of every app run: labels of their nodes, and the nodes' names.
+struct Places(BTreeMap<String, Vec<Value>>);
+
+impl Places {
+    async fn of(stage: &Stage) -> Self {
+        let nodes = stage.list(NODES).await.into_iter();
+        let by_name: BTreeMap<String, Value> = nodes
+            .map(|own| (own["metadata"]["name"].to_string(), own))
+            .collect();
+        let mut places: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        for pod in stage.list(PODS).await {
+            let app = pod["metadata"]["labels"]["app"].as_str().unwrap();
+            let node = &by_name[&pod["spec"]["nodeName"].to_string()];
+            let own = places.entry(app.to_owned()).or_default();
+            own.push(node["metadata"].clone());
         }
-    };
+        Self(places)
+    }
+
+    /// How many pods of an app run under each value of a label.
+    fn by(&self, app: &str, key: &str) -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        for node in &self.0[app] {
+            let value = node["labels"][key].as_str().unwrap_or_default();
+            *counts.entry(value.to_owned()).or_insert(0) += 1;
+        }
+        counts
+    }
+}
+
+fn spread(app: &str, key: &str, skew: u32) -> Value {
+    json!({"topologySpreadConstraints": [{"maxSkew": skew, "topologyKey": key,
+        "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": app}}}]})
+}
+
+fn apart(app: &str) -> Value {
+    json!({"affinity": {"podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "kubernetes.io/hostname",
+            "labelSelector": {"matchLabels": {"app": app}}}]}}})
+}
+
+/// Everything that was planned is there, and nothing else.
+async fn is_as_planned(stage: &Stage) {
+    let n_nodes = stage.agrees().await;
+    assert_eq!(n_nodes, stage.n_planned(), "nodes and plans");
 }
 
 on_both!(one_pod);
@@ -32,12 +62,10 @@ async fn one_pod(stage: &Stage) {
     stage.deployment("web", 1, "1", json!({})).await;
     stage.all_run(1, 60).await;
     assert_eq!(stage.agrees().await, 1);
-    let claim = &stage.list(CLAIMS).await[0];
+    is_as_planned(stage).await;
+    let claim = stage.ready_claim().await;
     let node = &stage.list(NODES).await[0];
-    assert_eq!(
-        node["metadata"]["labels"]["karpenter.sh/nodepool"],
-        "general"
-    );
+    assert_eq!(node["metadata"]["labels"][POOL], "general");
     assert_eq!(
         node["metadata"]["labels"]["karpenter.sh/initialized"],
         "true"
@@ -48,14 +76,6 @@ async fn one_pod(stage: &Stage) {
             "name": claim["metadata"]["name"], "uid": claim["metadata"]["uid"],
             "blockOwnerDeletion": true}])
     );
-    stage
-        .until("the claim is ready", 10, async |stage| {
-            let claims = stage.list(CLAIMS).await;
-            let conditions = claims[0]["status"]["conditions"].clone();
-            let ready = |own: &serde_json::Value| own["type"] == "Ready" && own["status"] == "True";
-            conditions.as_array().unwrap().iter().any(ready)
-        })
-        .await;
 }
 
 on_both!(a_hundred_pods_with_rules);
@@ -65,46 +85,130 @@ async fn a_hundred_pods_with_rules(stage: &Stage) {
         {"key": "kubernetes.io/arch", "operator": "In", "values": ["arm64"]},
         {"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}]}}}});
     stage.pool("arm", arm).await;
-    let spread = json!({"topologySpreadConstraints": [{"maxSkew": 1,
-        "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": "spread"}}}]});
-    stage.deployment("spread", 40, "500m", spread).await;
-    let apart = json!({"affinity": {"podAntiAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "kubernetes.io/hostname",
-            "labelSelector": {"matchLabels": {"app": "apart"}}}]}}});
-    stage.deployment("apart", 10, "250m", apart).await;
+    let zones = spread("spread", ZONE, 1);
+    stage.deployment("spread", 40, "500m", zones).await;
+    stage.deployment("apart", 10, "250m", apart("apart")).await;
     let selected = json!({"nodeSelector": {"kubernetes.io/arch": "amd64"}});
     stage.deployment("selected", 50, "300m", selected).await;
     stage.all_run(100, 180).await;
+    is_as_planned(stage).await;
+    let places = Places::of(stage).await;
+    let zones = places.by("spread", ZONE);
+    assert_eq!(zones.values().collect::<Vec<_>>(), [&10; 4], "{zones:?}");
+    assert_eq!(places.by("apart", "kubernetes.io/hostname").len(), 10);
+    let archs = places.by("selected", "kubernetes.io/arch");
+    assert_eq!(archs, BTreeMap::from([("amd64".to_owned(), 50)]));
+}
+
+on_both!(a_thousand_pods);
+async fn a_thousand_pods(stage: &Stage) {
+    stage.pool("general", json!({})).await;
+    stage.deployment("plain", 600, "500m", json!({})).await;
+    let zones = spread("zones", ZONE, 1);
+    stage.deployment("zones", 300, "1", zones).await;
+    let hosts = spread("hosts", "kubernetes.io/hostname", 10);
+    stage.deployment("hosts", 90, "250m", hosts).await;
+    stage.deployment("apart", 10, "250m", apart("apart")).await;
+    stage.all_run(1_000, 300).await;
+    is_as_planned(stage).await;
+    let places = Places::of(stage).await;
+    let zones = places.by("zones", ZONE);
+    assert_eq!(zones.values().collect::<Vec<_>>(), [&75; 4], "{zones:?}");
+    let hosts = places.by("hosts", "kubernetes.io/hostname");
+    assert!(hosts.values().all(|n| *n <= 10), "{hosts:?}");
+    assert_eq!(places.by("apart", "kubernetes.io/hostname").len(), 10);
+}
+
+on_both!(pods_with_volumes_go_where_their_volumes_can);
+async fn pods_with_volumes_go_where_their_volumes_can(stage: &Stage) {
+    stage.pool("general", json!({})).await;
+    let class = json!({"metadata": {"name": "zonal"}, "provisioner": "zonal.example.com",
+        "volumeBindingMode": "WaitForFirstConsumer", "allowedTopologies": [{
+            "matchLabelExpressions": [{"key": ZONE, "values": ["test-zone-b", "test-zone-c"]}]}]});
+    stage.apply(STORAGE, class).await;
+    let labels = json!({"app": "stored"});
+    let set = json!({"metadata": {"name": "stored", "namespace": "default"}, "spec": {
+        "replicas": 6, "serviceName": "stored", "podManagementPolicy": "Parallel",
+        "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": {
+            "terminationGracePeriodSeconds": 0, "containers": [{"name": "c", "image": "pause",
+                "volumeMounts": [{"name": "own", "mountPath": "/own"}],
+                "resources": {"requests": {"cpu": "1"}}}]}},
+        "volumeClaimTemplates": [{"metadata": {"name": "own"}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": "zonal",
+            "resources": {"requests": {"storage": "1Gi"}}}}]}});
+    stage.apply(STATEFUL_SETS, set).await;
+    stage.all_run(6, 120).await;
+    is_as_planned(stage).await;
+    let zones = Places::of(stage).await.by("stored", ZONE);
+    let allowed = |zone: &String| ["test-zone-b", "test-zone-c"].contains(&zone.as_str());
+    assert!(zones.keys().all(allowed), "{zones:?}");
+    // The volumes are where they are: so is whatever replaces the nodes.
+    for claim in stage.list(CLAIMS).await {
+        let name = claim["metadata"]["name"].as_str().unwrap();
+        stage.delete(CLAIMS, name).await;
+        stage.gone(&claim, 120).await;
+    }
+    stage.all_run(6, 120).await;
+    assert_eq!(Places::of(stage).await.by("stored", ZONE), zones);
+}
+
+on_both!(weights_limits_and_taints_of_pools_count);
+async fn weights_limits_and_taints_of_pools_count(stage: &Stage) {
+    let small = json!([{"key": "karpenter.kwok.sh/instance-cpu", "operator": "In",
+            "values": ["4"]},
+        {"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}]);
+    let first = json!({"spec": {"weight": 50, "limits": {"cpu": "8"},
+        "template": {"spec": {"requirements": small}}}});
+    stage.pool("first", first).await;
+    let taint = json!({"key": "team", "value": "db", "effect": "NoSchedule"});
+    let tainted = json!({"spec": {"weight": 100, "template": {"spec": {"taints": [taint]}}}});
+    stage.pool("tainted", tainted).await;
+    stage.pool("second", json!({"spec": {"weight": 10}})).await;
+    stage.deployment("plain", 12, "1", json!({})).await;
+    let db = json!({"tolerations": [{"key": "team", "operator": "Exists"}],
+        "nodeSelector": {POOL: "tainted"}});
+    stage.deployment("db", 2, "1", db).await;
+    stage.all_run(14, 120).await;
+    is_as_planned(stage).await;
+    let places = Places::of(stage).await;
+    let pools = places.by("plain", POOL);
+    // Two machines of 4 cores, each with room for 3 pods, are all that the first pool may have.
+    let expected = [("first".to_owned(), 6), ("second".to_owned(), 6)];
+    assert_eq!(pools, BTreeMap::from(expected));
+    let pools: BTreeSet<String> = places.by("db", POOL).into_keys().collect();
+    assert_eq!(pools, BTreeSet::from(["tainted".to_owned()]));
+}
+
+on_both!(pods_beyond_a_limit_wait_and_are_told);
+async fn pods_beyond_a_limit_wait_and_are_told(stage: &Stage) {
+    let pool = |limit: &str| json!({"spec": {"limits": {"cpu": limit}}});
+    stage.pool("small", pool("4")).await;
+    stage.deployment("web", 6, "1", json!({})).await;
+    stage.told("FailedScheduling", "limit").await;
+    stage
+        .until("some run", 60, async |stage| {
+            crate::stage::n_running(&stage.list(PODS).await) >= 3
+        })
+        .await;
+    stage
+        .stays("the limit holds", 5, async |stage| {
+            let nodes = stage.list(NODES).await;
+            let cpu = |own: &Value| {
+                own["status"]["capacity"]["cpu"]
+                    .as_str()?
+                    .parse::<u32>()
+                    .ok()
+            };
+            nodes.iter().filter_map(cpu).sum::<u32>() <= 4
+        })
+        .await;
+    stage.pool("small", pool("16")).await;
+    stage.all_run(6, 120).await;
     stage.agrees().await;
-    let pods = stage.list(PODS).await;
-    let nodes = stage.list(NODES).await;
-    let label = |node: &serde_json::Value, key: &str| {
-        let own = nodes
+    let claims = stage.list(CLAIMS).await;
+    assert!(
+        claims
             .iter()
-            .find(|own| own["metadata"]["name"] == *node)
-            .unwrap();
-        own["metadata"]["labels"][key].as_str().unwrap().to_owned()
-    };
-    let of = |app: &str| {
-        let own = pods
-            .iter()
-            .filter(|own| own["metadata"]["labels"]["app"] == app);
-        own.map(|own| own["spec"]["nodeName"].clone())
-            .collect::<Vec<_>>()
-    };
-    let mut zones = std::collections::BTreeMap::new();
-    for node in of("spread") {
-        *zones
-            .entry(label(&node, "topology.kubernetes.io/zone"))
-            .or_insert(0) += 1;
-    }
-    assert_eq!(zones.len(), 4);
-    assert!(zones.values().all(|n| *n == 10), "{zones:?}");
-    let apart: std::collections::BTreeSet<String> =
-        of("apart").iter().map(ToString::to_string).collect();
-    assert_eq!(apart.len(), 10);
-    for node in of("selected") {
-        assert_eq!(label(&node, "kubernetes.io/arch"), "amd64");
-    }
+            .all(|own| condition(own, "Launched") == "True Launched")
+    );
 }

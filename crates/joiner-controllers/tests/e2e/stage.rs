@@ -7,14 +7,61 @@ use jiff::Timestamp;
 use joiner_cloud_sim::{Settings as CloudSettings, SimulatedCloud, SimulatedKubelets};
 use joiner_controllers::Settings;
 use joiner_controllers::assembly::{Autoscaler, Parts};
+use joiner_controllers::settings::FeatureGates;
 use joiner_runtime::{Build, Clock, DecisionSettings, Decisions, Events, Metrics, resource};
 use joiner_sandbox::Sandbox;
-use joiner_testkit::control_plane::ControlPlane;
-use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
+use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
+
+use crate::plane::{self, Turn};
+
+/// Seconds after which a story on a real control plane is given up, whatever it allows.
+const REAL_SECS_MAX: u64 = 120;
+/// Between two looks at what a story waits for.
+const POLL: Duration = Duration::from_millis(200);
+
+/// How a story wants its cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) settings: Settings,
+    pub(crate) cloud: CloudSettings,
+    /// How fast time goes on a real control plane. Its own programs know nothing of it, so that
+    /// what we write is dated later than what they write.
+    pub(crate) speed: u32,
+    pub(crate) dry_run: bool,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            settings: Settings::default(),
+            cloud: CloudSettings::default(),
+            speed: 1,
+            dry_run: false,
+        }
+    }
+}
+
+impl Setup {
+    /// With feature gates.
+    pub(crate) fn gates(gates: FeatureGates) -> Self {
+        let settings = Settings {
+            gates,
+            ..Settings::default()
+        };
+        Self {
+            settings,
+            ..Self::default()
+        }
+    }
+
+    /// With this speed on a real control plane.
+    pub(crate) fn speed(self, speed: u32) -> Self {
+        Self { speed, ..self }
+    }
+}
 
 /// A cluster with an autoscaler on it.
 pub(crate) struct Stage {
@@ -22,9 +69,13 @@ pub(crate) struct Stage {
     pub(crate) clock: Clock,
     pub(crate) cloud: Arc<SimulatedCloud>,
     pub(crate) autoscaler: Arc<Autoscaler>,
-    _tasks: JoinSet<()>,
+    setup: Setup,
+    /// The process of the autoscaler.
+    process: JoinSet<()>,
+    /// What outlives it.
+    _cluster: JoinSet<()>,
     _sandbox: Option<Sandbox>,
-    _plane: Option<ControlPlane>,
+    turn: Option<Turn>,
 }
 
 /// Group, version, plural and kind.
@@ -32,8 +83,19 @@ pub(crate) type What = (&'static str, &'static str, &'static str, &'static str);
 pub(crate) const PODS: What = ("", "v1", "pods", "Pod");
 pub(crate) const NODES: What = ("", "v1", "nodes", "Node");
 pub(crate) const CONFIG_MAPS: What = ("", "v1", "configmaps", "ConfigMap");
+pub(crate) const VOLUME_CLAIMS: What =
+    ("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim");
+pub(crate) const TEMPLATES: What = ("", "v1", "podtemplates", "PodTemplate");
+pub(crate) const EVENTS: What = ("", "v1", "events", "Event");
 pub(crate) const CLAIMS: What = ("karpenter.sh", "v1", "nodeclaims", "NodeClaim");
 pub(crate) const POOLS: What = ("karpenter.sh", "v1", "nodepools", "NodePool");
+pub(crate) const OVERLAYS: What = ("karpenter.sh", "v1alpha1", "nodeoverlays", "NodeOverlay");
+pub(crate) const BUFFERS: What = (
+    "autoscaling.x-k8s.io",
+    "v1beta1",
+    "capacitybuffers",
+    "CapacityBuffer",
+);
 pub(crate) const CLASSES: What = (
     "karpenter.kwok.sh",
     "v1alpha1",
@@ -41,84 +103,123 @@ pub(crate) const CLASSES: What = (
     "KWOKNodeClass",
 );
 pub(crate) const DEPLOYMENTS: What = ("apps", "v1", "deployments", "Deployment");
+pub(crate) const STATEFUL_SETS: What = ("apps", "v1", "statefulsets", "StatefulSet");
+pub(crate) const STORAGE: What = ("storage.k8s.io", "v1", "storageclasses", "StorageClass");
+pub(crate) const BUDGETS: What = (
+    "policy",
+    "v1",
+    "poddisruptionbudgets",
+    "PodDisruptionBudget",
+);
+
+/// Runs one story on the embedded control plane, in virtual time, and on a real one.
+macro_rules! on_both {
+    ($name:ident) => {
+        on_both!($name, crate::stage::Setup::default());
+    };
+    ($name:ident, $setup:expr) => {
+        mod $name {
+            #[expect(unused_imports, reason = "not every story has a setup of its own")]
+            use super::*;
+            use crate::stage::Stage;
+
+            #[tokio::test(start_paused = true)]
+            async fn embedded() {
+                let mut stage = Stage::embedded($setup).await;
+                super::$name(&mut stage).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn real() {
+                if let Some(mut stage) = Stage::real($setup).await {
+                    super::$name(&mut stage).await;
+                }
+            }
+        }
+    };
+}
+pub(crate) use on_both;
+
+/// A process of the autoscaler.
+fn start(
+    client: &Client,
+    clock: &Clock,
+    setup: &Setup,
+) -> (Arc<SimulatedCloud>, Arc<Autoscaler>, JoinSet<()>) {
+    let mut process = JoinSet::new();
+    let cloud = SimulatedCloud::new(client.clone(), clock.clone(), setup.cloud.clone());
+    let cloud = Arc::new(cloud);
+    process.spawn(Arc::clone(&cloud).run());
+    let metrics = Arc::new(Metrics::new(clock.clone(), &Build::default()));
+    let (events, writer) = Events::new(
+        client.clone(),
+        clock.clone(),
+        Arc::clone(&metrics),
+        setup.dry_run,
+    );
+    process.spawn(writer.run());
+    let autoscaler = Arc::new(Autoscaler::start(Parts {
+        client: client.clone(),
+        cloud: Arc::clone(&cloud) as Arc<_>,
+        clock: clock.clone(),
+        settings: setup.settings.clone(),
+        pace: (0, 0),
+        dry_run: setup.dry_run,
+        decisions: Decisions::new(&DecisionSettings::default(), Arc::clone(&metrics)),
+        metrics,
+        events,
+    }));
+    let leader = Arc::clone(&autoscaler);
+    process.spawn(async move { leader.lead().await });
+    (cloud, autoscaler, process)
+}
 
 impl Stage {
     /// On the embedded control plane. Needs a paused runtime.
-    pub(crate) async fn embedded(settings: Settings) -> Self {
+    pub(crate) async fn embedded(setup: Setup) -> Self {
         let clock = Clock::new(Timestamp::from_second(1_800_000_000).unwrap(), 1);
         let empty = joiner_sandbox::Settings {
             n_nodes: 0,
             ..joiner_sandbox::Settings::default()
         };
         let sandbox = Sandbox::start(clock.clone(), &empty).unwrap();
-        let mut stage = Self::begin(sandbox.client(), clock, false, settings);
+        let mut stage = Self::begin(sandbox.client(), clock, setup);
         stage._sandbox = Some(sandbox);
         stage
     }
 
     /// On a real control plane, if there is one.
-    pub(crate) async fn real(settings: Settings) -> Option<Self> {
-        let plane = ControlPlane::start().unwrap()?;
-        for crd in joiner_api::crds() {
-            let text = crd.to_string();
-            plane
-                .kubectl_with_input(&["apply", "--server-side", "-f", "-"], &text)
-                .unwrap();
-        }
-        plane
-            .kubectl(&[
-                "wait",
-                "--for=condition=Established",
-                "crd",
-                "--all",
-                "--timeout=30s",
-            ])
-            .unwrap();
-        let file = Kubeconfig::read_from(plane.kubeconfig()).unwrap();
-        let options = KubeConfigOptions::default();
-        let config = Config::from_custom_kubeconfig(file, &options)
-            .await
-            .unwrap();
-        let client = Client::try_from(config).unwrap();
-        let mut stage = Self::begin(client, Clock::system(1), true, settings);
-        stage._plane = Some(plane);
+    pub(crate) async fn real(setup: Setup) -> Option<Self> {
+        let (client, turn) = plane::take().await?;
+        let clock = Clock::system(setup.speed);
+        let mut stage = Self::begin(client.clone(), clock.clone(), setup);
+        let kubelets = SimulatedKubelets::new(client.clone(), clock, 0);
+        stage._cluster.spawn(kubelets.run());
+        stage._cluster.spawn(plane::provision(client));
+        stage.turn = Some(turn);
         Some(stage)
     }
 
-    fn begin(client: Client, clock: Clock, kubelets: bool, settings: Settings) -> Self {
-        let mut tasks = JoinSet::new();
-        let cloud = SimulatedCloud::new(client.clone(), clock.clone(), CloudSettings::default());
-        let cloud = Arc::new(cloud);
-        tasks.spawn(Arc::clone(&cloud).run());
-        if kubelets {
-            tasks.spawn(SimulatedKubelets::new(client.clone(), clock.clone(), 0).run());
-        }
-        let metrics = Arc::new(Metrics::new(clock.clone(), &Build::default()));
-        let (events, writer) =
-            Events::new(client.clone(), clock.clone(), Arc::clone(&metrics), false);
-        tasks.spawn(writer.run());
-        let autoscaler = Arc::new(Autoscaler::start(Parts {
-            client: client.clone(),
-            cloud: Arc::clone(&cloud) as Arc<_>,
-            clock: clock.clone(),
-            settings,
-            pace: (0, 0),
-            dry_run: false,
-            decisions: Decisions::new(&DecisionSettings::default(), Arc::clone(&metrics)),
-            metrics,
-            events,
-        }));
-        let leader = Arc::clone(&autoscaler);
-        tasks.spawn(async move { leader.lead().await });
+    fn begin(client: Client, clock: Clock, setup: Setup) -> Self {
+        let (cloud, autoscaler, process) = start(&client, &clock, &setup);
         Self {
             client,
             clock,
             cloud,
             autoscaler,
-            _tasks: tasks,
+            setup,
+            process,
+            _cluster: JoinSet::new(),
             _sandbox: None,
-            _plane: None,
+            turn: None,
         }
+    }
+
+    /// The autoscaler and its cloud die, whatever they were doing, and start anew.
+    pub(crate) async fn restart(&mut self) {
+        self.process.shutdown().await;
+        let (cloud, autoscaler, process) = start(&self.client, &self.clock, &self.setup);
+        (self.cloud, self.autoscaler, self.process) = (cloud, autoscaler, process);
     }
 
     pub(crate) fn api(&self, what: What, namespace: Option<&str>) -> Api<DynamicObject> {
@@ -149,13 +250,35 @@ impl Stage {
             .unwrap();
     }
 
-    /// All objects of a kind.
-    pub(crate) async fn list(&self, what: What) -> Vec<Value> {
-        let list = self
-            .api(what, None)
-            .list(&ListParams::default())
+    /// Merges something into an object of the cluster or of the default namespace.
+    pub(crate) async fn patch(&self, what: What, name: &str, patch: Value) {
+        let api = self.api(what, namespace_of(what));
+        let params = PatchParams::default();
+        api.patch(name, &params, &Patch::Merge(&patch))
             .await
             .unwrap();
+    }
+
+    /// Asks for the end of an object of the cluster or of the default namespace.
+    pub(crate) async fn delete(&self, what: What, name: &str) {
+        let api = self.api(what, namespace_of(what));
+        api.delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// All objects of a kind.
+    pub(crate) async fn list(&self, what: What) -> Vec<Value> {
+        self.listed(what, &ListParams::default()).await
+    }
+
+    /// Names of all objects of a kind.
+    pub(crate) async fn names(&self, what: What) -> Vec<String> {
+        let all = self.list(what).await;
+        let names = all.iter().map(|own| own["metadata"]["name"].as_str());
+        names.map(|name| name.unwrap().to_owned()).collect()
+    }
+
+    async fn listed(&self, what: What, which: &ListParams) -> Vec<Value> {
+        let list = self.api(what, None).list(which).await.unwrap();
         let items = list.items.into_iter();
         items
             .map(|own| serde_json::to_value(own).unwrap())
@@ -164,12 +287,8 @@ impl Stage {
 
     /// Machines of the simulated cloud.
     pub(crate) async fn machines(&self) -> Vec<Value> {
-        let params = ListParams::default().labels(joiner_cloud_sim::INSTANCE_LABEL);
-        let list = self.api(CONFIG_MAPS, None).list(&params).await.unwrap();
-        let items = list.items.into_iter();
-        items
-            .map(|own| serde_json::to_value(own).unwrap())
-            .collect()
+        let which = ListParams::default().labels(joiner_cloud_sim::INSTANCE_LABEL);
+        self.listed(CONFIG_MAPS, &which).await
     }
 
     /// Waits until something holds; shows the world when it does not.
@@ -179,12 +298,30 @@ impl Stage {
         secs: u64,
         mut holds: impl AsyncFnMut(&Self) -> bool,
     ) {
-        let deadline = self.clock.now() + Duration::from_secs(secs);
+        let started = tokio::time::Instant::now();
+        let limit = match self.turn {
+            Some(_) => secs.clamp(REAL_SECS_MAX / 2, REAL_SECS_MAX),
+            None => secs,
+        };
         while !holds(self).await {
-            if self.clock.now() > deadline {
-                panic!("not within {secs} s: {what}\n{}", self.shown().await);
+            if started.elapsed() > Duration::from_secs(limit) {
+                panic!("not within {limit} s: {what}\n{}", self.shown().await);
             }
-            self.clock.sleep(Duration::from_millis(200)).await;
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Makes sure that something holds for a while of the autoscaler's time.
+    pub(crate) async fn stays(
+        &self,
+        what: &str,
+        secs: u64,
+        mut holds: impl AsyncFnMut(&Self) -> bool,
+    ) {
+        let until = self.clock.now() + Duration::from_secs(secs);
+        while self.clock.now() < until {
+            assert!(holds(self).await, "{what}\n{}", self.shown().await);
+            tokio::time::sleep(POLL).await;
         }
     }
 
@@ -193,7 +330,10 @@ impl Stage {
         for what in [POOLS, CLAIMS, NODES] {
             for own in self.list(what).await {
                 let conditions = own["status"]["conditions"].clone();
-                text += &format!("{} {} {conditions}\n", what.3, own["metadata"]["name"]);
+                let going = &own["metadata"]["deletionTimestamp"];
+                let taints = &own["spec"]["taints"];
+                let name = &own["metadata"]["name"];
+                text += &format!("{} {name} {going} {taints} {conditions}\n", what.3);
             }
         }
         let pods = self.list(PODS).await;
@@ -203,10 +343,14 @@ impl Stage {
         for own in waiting.take(5) {
             text += &format!("{} {}\n", own["metadata"]["name"], own["status"]);
         }
+        for own in self.list(EVENTS).await.iter().rev().take(20) {
+            let about = &own["involvedObject"]["name"];
+            text += &format!("{about} {} {}\n", own["reason"], own["message"]);
+        }
         text
     }
 
-    /// A KWOKNodeClass and a pool that buys linux on demand; `more` is merged into its spec.
+    /// A KWOKNodeClass and a pool that buys linux on demand; `more` is merged into it.
     pub(crate) async fn pool(&self, name: &str, more: Value) {
         self.apply(CLASSES, json!({"metadata": {"name": "default"}}))
             .await;
@@ -223,13 +367,19 @@ impl Stage {
 
     /// A Deployment of pods with these requests; `more` is merged into the pod's spec.
     pub(crate) async fn deployment(&self, name: &str, replicas: usize, cpu: &str, more: Value) {
-        let mut spec = json!({"terminationGracePeriodSeconds": 0, "containers": [
-            {"name": "c", "image": "pause", "resources": {"requests": {"cpu": cpu, "memory": "256Mi"}}}]});
-        merge(&mut spec, more);
+        let template = json!({"spec": more});
+        self.deployment_of(name, replicas, cpu, template).await;
+    }
+
+    /// A Deployment of pods with these requests; `more` is merged into the pod's template.
+    pub(crate) async fn deployment_of(&self, name: &str, replicas: usize, cpu: &str, more: Value) {
         let labels = json!({"app": name});
+        let mut template = json!({"metadata": {"labels": labels}, "spec": {
+            "terminationGracePeriodSeconds": 0, "containers": [{"name": "c", "image": "pause",
+                "resources": {"requests": {"cpu": cpu, "memory": "256Mi"}}}]}});
+        merge(&mut template, more);
         let object = json!({"metadata": {"name": name, "namespace": "default"}, "spec": {
-            "replicas": replicas, "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": spec}}});
+            "replicas": replicas, "selector": {"matchLabels": labels}, "template": template}});
         self.apply(DEPLOYMENTS, object).await;
     }
 
@@ -237,13 +387,61 @@ impl Stage {
     pub(crate) async fn all_run(&self, n: usize, secs: u64) {
         self.until(&format!("{n} pods run"), secs, async |stage| {
             let pods = stage.list(PODS).await;
-            let running = pods
-                .iter()
-                .filter(|own| own["status"]["phase"] == "Running")
-                .count();
-            running == n && pods.len() == n
+            n_running(&pods) == n && pods.len() == n
         })
         .await;
+    }
+
+    /// Waits until a claim is gone, and its Node and its machine with it.
+    pub(crate) async fn gone(&self, claim: &Value, secs: u64) {
+        let name = claim["metadata"]["name"].as_str().unwrap();
+        let uid = claim["metadata"]["uid"].clone();
+        let id = claim["status"]["providerID"].clone();
+        self.until(&format!("{name} is gone"), secs, async |stage| {
+            let claims = stage.list(CLAIMS).await;
+            let nodes = stage.list(NODES).await;
+            let machines = stage.machines().await;
+            !claims.iter().any(|own| own["metadata"]["uid"] == uid)
+                && !nodes.iter().any(|own| own["spec"]["providerID"] == id)
+                && !machines.iter().any(|own| {
+                    let text = own["data"].to_string();
+                    text.contains(uid.as_str().unwrap())
+                })
+        })
+        .await;
+    }
+
+    /// The only claim, when it is ready.
+    pub(crate) async fn ready_claim(&self) -> Value {
+        self.until("one claim is ready", 60, async |stage| {
+            let claims = stage.list(CLAIMS).await;
+            claims.len() == 1 && condition(&claims[0], "Ready") == "True Ready"
+        })
+        .await;
+        self.list(CLAIMS).await.pop().unwrap()
+    }
+
+    /// Waits for an event with this reason whose message has this word in it.
+    pub(crate) async fn told(&self, reason: &str, word: &str) {
+        let text = format!("an event {reason} about {word}");
+        self.until(&text, 60, async |stage| stage.is_told(reason, word).await)
+            .await;
+    }
+
+    /// True when there is an event with this reason whose message has this word in it.
+    pub(crate) async fn is_told(&self, reason: &str, word: &str) -> bool {
+        let events = self.list(EVENTS).await;
+        events.iter().any(|own| {
+            let message = own["message"].as_str().unwrap_or_default();
+            own["reason"] == reason && message.contains(word)
+        })
+    }
+
+    /// Nodes that were planned, by the decision log.
+    pub(crate) fn n_planned(&self) -> usize {
+        let all = self.autoscaler.ctx().decisions.recent(&Default::default());
+        let nodes = all.iter().map(|own| own.details["nodes"].as_array());
+        nodes.map(|own| own.map_or(0, Vec::len)).sum()
     }
 
     /// Claims, nodes and machines are the same in number, and fit together one by one.
@@ -259,6 +457,44 @@ impl Stage {
         }
         claims.len()
     }
+
+    /// Waits until claims, nodes and machines are this many, and fit together.
+    pub(crate) async fn settles(&self, n: usize, secs: u64) {
+        self.until(&format!("{n} nodes and no more"), secs, async |stage| {
+            let n_all = [CLAIMS, NODES].map(|what| stage.list(what));
+            let [claims, nodes] = n_all;
+            claims.await.len() == n && nodes.await.len() == n && stage.machines().await.len() == n
+        })
+        .await;
+        assert_eq!(self.agrees().await, n);
+    }
+}
+
+fn namespace_of(what: What) -> Option<&'static str> {
+    let cluster = ["nodes", "persistentvolumes", "storageclasses"].contains(&what.2)
+        || what.0.starts_with("karpenter");
+    (!cluster).then_some("default")
+}
+
+/// How many pods run.
+pub(crate) fn n_running(pods: &[Value]) -> usize {
+    let running = pods.iter().filter(|own| {
+        own["status"]["phase"] == "Running" && own["metadata"]["deletionTimestamp"].is_null()
+    });
+    running.count()
+}
+
+/// `status reason` of a condition.
+pub(crate) fn condition(object: &Value, kind: &str) -> String {
+    let conditions = object["status"]["conditions"].as_array();
+    let own = conditions
+        .into_iter()
+        .flatten()
+        .find(|own| own["type"] == kind);
+    own.map_or_else(String::new, |own| {
+        let text = |field: &str| own[field].as_str().unwrap_or_default().to_owned();
+        format!("{} {}", text("status"), text("reason"))
+    })
 }
 
 pub(crate) fn merge(into: &mut Value, more: Value) {

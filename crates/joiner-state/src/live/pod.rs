@@ -91,7 +91,12 @@ pub struct LivePod {
 
 impl LivePod {
     /// Reads a pod; `record` and `draft` are what the planner made of the same object.
-    pub(crate) fn read(object: &Value, record: PodRecord, draft: Arc<Draft>) -> Self {
+    pub(crate) fn read(
+        object: &Value,
+        record: PodRecord,
+        draft: Arc<Draft>,
+        owner: Option<Arc<Owner>>,
+    ) -> Self {
         let (meta, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let condition =
@@ -100,7 +105,6 @@ impl LivePod {
         let holds = |own: &&Value| own["status"].as_str() == Some("True");
         let since = |own: &Value| time(&own["lastTransitionTime"]).unwrap_or(Timestamp::UNIX_EPOCH);
         let class = text(&spec["priorityClassName"]);
-        let owner = owner(object).map(Arc::new);
         Self {
             name: record.name.clone(),
             uid: text(&meta["uid"]).into(),
@@ -245,20 +249,6 @@ impl LivePod {
             }
         }
     }
-}
-
-fn owner(object: &Value) -> Option<Owner> {
-    let owners = || list(&object["metadata"]["ownerReferences"]);
-    let in_control = owners().find(|own| own["controller"].as_bool() == Some(true));
-    let owner = in_control.or_else(|| owners().next())?;
-    let text = |field: &str| Name::from(owner[field].as_str().unwrap_or_default());
-    Some(Owner {
-        api_version: text("apiVersion"),
-        kind: text("kind"),
-        name: text("name"),
-        uid: text("uid"),
-        controller: owner["controller"].as_bool().unwrap_or(false),
-    })
 }
 
 fn phase(value: &Value) -> Phase {

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::kind::Kind;
 use super::meta::Meta;
+use super::owners::Owners;
 use super::snapshot::Snapshot;
 use super::{
     LiveAttachment, LiveBudget, LiveBuffer, LiveClaim, LiveClass, LiveNode, LiveOverlay, LivePod,
@@ -54,6 +55,7 @@ pub struct ClusterState {
     /// Parses; holds names and shapes of pods, and no objects.
     reader: Objects,
     drafts_at_last: usize,
+    owners: Owners,
     /// Lists that are coming in, and what they have brought so far.
     lists: BTreeMap<(Kind, Name), HashSet<Name>>,
     /// Uids of objects that are gone.
@@ -69,6 +71,7 @@ impl Default for ClusterState {
             now: Snapshot::default(),
             reader: Objects::trusting(),
             drafts_at_last: 0,
+            owners: Owners::default(),
             lists: BTreeMap::new(),
             gone: HashSet::new(),
             gone_order: VecDeque::new(),
@@ -356,7 +359,8 @@ impl ClusterState {
         self.read(object)?;
         let record = self.reader.pods.pop().ok_or("it was not read")?;
         let draft = self.reader.drafts.shared(record.draft);
-        let pod = LivePod::read(object, record, draft);
+        let owner = self.owners.of(object, &mut self.reader.names);
+        let pod = LivePod::read(object, record, draft, owner);
         self.unindex_pod(name);
         if let Some(node) = &pod.node {
             self.now.bound.insert((node.clone(), name.clone()));

@@ -1,0 +1,134 @@
+//! The end of a node, when its pods do not want to leave.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::stage::{BUDGETS, CLAIMS, NODES, PODS, POOLS, Setup, Stage, condition, on_both};
+
+const KEEP: &str = "karpenter.sh/do-not-disrupt";
+
+fn name(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap()
+}
+
+/// True while a claim and its Node are there.
+async fn is_there(stage: &Stage, claim: &Value) -> bool {
+    let claims = stage.names(CLAIMS).await;
+    let nodes = stage.names(NODES).await;
+    let node = claim["status"]["nodeName"].as_str().unwrap();
+    claims.iter().any(|own| own == name(claim)) && nodes.iter().any(|own| own == node)
+}
+
+/// One node with two pods, which have these annotations; `more` is merged into the pool.
+async fn two_pods(stage: &Stage, annotations: Value, more: Value) -> Value {
+    stage.pool("general", more).await;
+    let template = json!({"metadata": {"annotations": annotations}});
+    stage.deployment_of("web", 2, "500m", template).await;
+    stage.all_run(2, 60).await;
+    stage.ready_claim().await
+}
+
+on_both!(
+    a_budget_holds_up_a_drain_until_it_is_released,
+    Setup::default().speed(4)
+);
+async fn a_budget_holds_up_a_drain_until_it_is_released(stage: &Stage) {
+    let claim = two_pods(stage, json!({}), json!({})).await;
+    let budget = json!({"metadata": {"name": "web", "namespace": "default"}, "spec":
+        {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}}});
+    stage.apply(BUDGETS, budget).await;
+    stage
+        .until("the budget counts", 30, async |stage| {
+            let budgets = stage.list(BUDGETS).await;
+            budgets[0]["status"]["expectedPods"] == 2
+        })
+        .await;
+    stage.delete(CLAIMS, name(&claim)).await;
+    stage
+        .stays("the budget holds", 30, async |stage| {
+            is_there(stage, &claim).await && stage.list(PODS).await.len() == 2
+        })
+        .await;
+    let own = stage.list(CLAIMS).await;
+    let own = own.iter().find(|own| name(own) == name(&claim)).unwrap();
+    assert_eq!(condition(own, "Drained"), "Unknown Draining");
+    let node = stage.list(NODES).await;
+    let node = node
+        .iter()
+        .find(|own| own["metadata"]["name"] == claim["status"]["nodeName"]);
+    let taints = node.unwrap()["spec"]["taints"].to_string();
+    assert!(taints.contains("karpenter.sh/disrupted"), "{taints}");
+    stage.delete(BUDGETS, "web").await;
+    stage.gone(&claim, 120).await;
+    stage.all_run(2, 60).await;
+    stage.settles(1, 60).await;
+}
+
+on_both!(a_pod_that_must_not_be_disrupted_has_its_time);
+async fn a_pod_that_must_not_be_disrupted_has_its_time(stage: &Stage) {
+    let claim = two_pods(stage, json!({KEEP: "15s"}), json!({})).await;
+    let pods = stage.list(PODS).await;
+    let started = pods.iter().map(|own| {
+        let text = own["status"]["startTime"].as_str().unwrap();
+        text.parse::<Timestamp>().unwrap()
+    });
+    let ends = started
+        .max()
+        .unwrap()
+        .checked_add(jiff::SignedDuration::from_secs(15));
+    let ends = ends.unwrap();
+    let uids: Vec<Value> = pods
+        .iter()
+        .map(|own| own["metadata"]["uid"].clone())
+        .collect();
+    stage.delete(CLAIMS, name(&claim)).await;
+    let left = ends.duration_since(stage.clock.now()).as_secs() - 2;
+    assert!(left > 3, "nothing left to see: {left} s");
+    stage
+        .stays("they stay", left.unsigned_abs(), async |stage| {
+            let pods = stage.list(PODS).await;
+            let there = |uid: &Value| pods.iter().any(|own| own["metadata"]["uid"] == *uid);
+            uids.iter().all(there) && is_there(stage, &claim).await
+        })
+        .await;
+    stage.gone(&claim, 90).await;
+    stage.all_run(2, 60).await;
+    stage.settles(1, 60).await;
+}
+
+on_both!(a_grace_period_ends_what_nothing_else_would);
+async fn a_grace_period_ends_what_nothing_else_would(stage: &Stage) {
+    let pool = json!({"spec": {"template": {"spec": {"terminationGracePeriod": "12s"}}}});
+    let claim = two_pods(stage, json!({KEEP: "true"}), pool).await;
+    let asked = stage.clock.now();
+    stage.delete(CLAIMS, name(&claim)).await;
+    stage
+        .stays("it has its grace period", 8, async |stage| {
+            is_there(stage, &claim).await
+        })
+        .await;
+    let own = stage.list(CLAIMS).await;
+    let own = own.iter().find(|own| name(own) == name(&claim)).unwrap();
+    let at = &own["metadata"]["annotations"]["karpenter.sh/nodeclaim-termination-timestamp"];
+    let at: Timestamp = at.as_str().unwrap().parse().unwrap();
+    let grace = at.duration_since(asked).as_secs();
+    assert!((11..=13).contains(&grace), "{grace} s");
+    stage.gone(&claim, 60).await;
+    // The replacement has the same pods, and nobody asks it to go.
+    stage.all_run(2, 60).await;
+    stage.settles(1, 60).await;
+}
+
+on_both!(a_claim_that_is_too_old_is_replaced_once);
+async fn a_claim_that_is_too_old_is_replaced_once(stage: &Stage) {
+    let age = |age: &str| json!({"spec": {"template": {"spec": {"expireAfter": age}}}});
+    let claim = two_pods(stage, json!({}), age("15s")).await;
+    // Claims keep what they were made with.
+    stage.patch(POOLS, "general", age("Never")).await;
+    stage.gone(&claim, 90).await;
+    stage.all_run(2, 60).await;
+    stage.settles(1, 60).await;
+    let replacement = stage.ready_claim().await;
+    assert_ne!(name(&replacement), name(&claim));
+    assert_eq!(replacement["spec"]["expireAfter"], "Never");
+}

@@ -1,0 +1,156 @@
+//! What is not for everybody yet: buffers, overlays, repair of nodes.
+
+use std::collections::BTreeSet;
+
+use joiner_controllers::settings::FeatureGates;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::stage::{
+    BUFFERS, CLAIMS, NODES, OVERLAYS, PODS, Setup, Stage, TEMPLATES, condition, on_both,
+};
+
+const TYPE: &str = "node.kubernetes.io/instance-type";
+
+fn setup() -> Setup {
+    Setup::gates(FeatureGates {
+        node_overlay: true,
+        static_capacity: true,
+        capacity_buffer: true,
+        node_repair: true,
+        ..FeatureGates::default()
+    })
+}
+
+fn repairing() -> Setup {
+    setup().speed(60)
+}
+
+on_both!(an_unhealthy_node_is_replaced, repairing());
+async fn an_unhealthy_node_is_replaced(stage: &Stage) {
+    stage.pool("general", json!({})).await;
+    stage.deployment("web", 2, "500m", json!({})).await;
+    stage.all_run(2, 60).await;
+    let claim = stage.ready_claim().await;
+    let node = claim["status"]["nodeName"].as_str().unwrap();
+    // Nobody plays its kubelet any more, and the last thing it says is that it is not well.
+    let silent = json!({"metadata": {"annotations": {"joiner.dev/kubelet": "false"}}});
+    stage.patch(NODES, node, silent).await;
+    let own = stage.api(NODES, None).get(node).await.unwrap();
+    let mut conditions = own.data["status"]["conditions"].clone();
+    for own in conditions.as_array_mut().unwrap() {
+        if own["type"] == "Ready" {
+            own["status"] = json!("False");
+            own["lastTransitionTime"] = json!(stage.clock.now().strftime("%FT%TZ").to_string());
+        }
+    }
+    let status = json!({"status": {"conditions": conditions}});
+    let api = stage.api(NODES, None);
+    let patched = api.patch_status(node, &PatchParams::default(), &Patch::Merge(status));
+    patched.await.unwrap();
+    stage
+        .stays("it may recover", 300, async |stage| {
+            let claims = stage.list(CLAIMS).await;
+            let same = |own: &&Value| own["metadata"]["uid"] == claim["metadata"]["uid"];
+            let own = claims.iter().find(same);
+            own.is_some_and(|own| own["metadata"]["deletionTimestamp"].is_null())
+        })
+        .await;
+    stage.gone(&claim, 900).await;
+    stage
+        .until("its pods run elsewhere", 120, async |stage| {
+            let pods = stage.list(PODS).await;
+            crate::stage::n_running(&pods) == 2
+        })
+        .await;
+    stage.settles(1, 60).await;
+}
+
+on_both!(a_buffer_keeps_room_for_pods_to_come, setup());
+async fn a_buffer_keeps_room_for_pods_to_come(stage: &Stage) {
+    stage.pool("general", json!({})).await;
+    let template = json!({"metadata": {"name": "t", "namespace": "default"}, "template":
+        {"spec": {"containers": [{"name": "c", "image": "pause",
+            "resources": {"requests": {"cpu": "1"}}}]}}});
+    stage.apply(TEMPLATES, template).await;
+    let buffer = json!({"metadata": {"name": "room", "namespace": "default"},
+        "spec": {"podTemplateRef": {"name": "t"}, "replicas": 3}});
+    stage.apply(BUFFERS, buffer).await;
+    stage
+        .until("there is room", 60, async |stage| {
+            let buffers = stage.list(BUFFERS).await;
+            let provisioned = condition(&buffers[0], "Provisioning").starts_with("True");
+            let nodes = stage.list(NODES).await;
+            let cpu = |own: &Value| own["status"]["allocatable"]["cpu"].as_str().map(millis);
+            provisioned && nodes.iter().filter_map(cpu).sum::<u32>() >= 3_000
+        })
+        .await;
+    let before: BTreeSet<String> = stage.names(NODES).await.into_iter().collect();
+    assert!(stage.list(PODS).await.is_empty());
+    stage.deployment("web", 3, "900m", json!({})).await;
+    stage.all_run(3, 30).await;
+    let pods = stage.list(PODS).await;
+    let on_it = |own: &&Value| before.contains(own["spec"]["nodeName"].as_str().unwrap());
+    assert_eq!(
+        pods.iter().filter(on_it).count(),
+        3,
+        "they did not use the room"
+    );
+    stage
+        .until("there is room again", 60, async |stage| {
+            stage.list(NODES).await.len() > before.len()
+        })
+        .await;
+    stage.delete(BUFFERS, "room").await;
+    let n_nodes = stage.list(NODES).await.len();
+    stage.deployment("web", 4, "900m", json!({})).await;
+    stage.all_run(4, 30).await;
+    stage
+        .stays(
+            "nothing is bought for a buffer that is gone",
+            15,
+            async |stage| stage.list(NODES).await.len() == n_nodes,
+        )
+        .await;
+    stage.agrees().await;
+}
+
+fn millis(text: &str) -> u32 {
+    match text.strip_suffix('m') {
+        Some(millis) => millis.parse().unwrap(),
+        None => text.parse::<u32>().unwrap() * 1000,
+    }
+}
+
+on_both!(an_overlay_changes_what_is_bought, setup());
+async fn an_overlay_changes_what_is_bought(stage: &Stage) {
+    stage.pool("general", json!({})).await;
+    let dear = "m-16x-arm64-linux";
+    let overlay = json!({"metadata": {"name": "sale"}, "spec": {"price": "0.0001",
+        "requirements": [{"key": TYPE, "operator": "In", "values": [dear]}]}});
+    stage.apply(OVERLAYS, overlay).await;
+    stage
+        .until("the overlay is in force", 30, async |stage| {
+            let overlays = stage.list(OVERLAYS).await;
+            condition(&overlays[0], "Ready") == "True Ready"
+        })
+        .await;
+    stage.deployment("web", 1, "500m", json!({})).await;
+    stage.all_run(1, 60).await;
+    let claim = stage.ready_claim().await;
+    assert_eq!(claim["metadata"]["labels"][TYPE], dear);
+    stage.delete(OVERLAYS, "sale").await;
+    let apart = json!({"affinity": {"podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "kubernetes.io/hostname",
+            "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}]}}});
+    stage.deployment("other", 1, "500m", apart).await;
+    stage.all_run(2, 60).await;
+    let types: BTreeSet<String> = stage
+        .list(NODES)
+        .await
+        .iter()
+        .map(|own| own["metadata"]["labels"][TYPE].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(types.len(), 2, "{types:?}");
+    stage.agrees().await;
+}

@@ -1,0 +1,173 @@
+//! One real control plane for all stories: each finds it swept clean, and they take turns.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use joiner_runtime::resource;
+use joiner_testkit::control_plane::ControlPlane;
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::stage::{
+    BUDGETS, BUFFERS, CLAIMS, CLASSES, CONFIG_MAPS, DEPLOYMENTS, EVENTS, NODES, OVERLAYS, PODS,
+    POOLS, STATEFUL_SETS, STORAGE, TEMPLATES, VOLUME_CLAIMS, What,
+};
+
+static PLANE: OnceLock<Option<ControlPlane>> = OnceLock::new();
+static TURN: Mutex<()> = Mutex::const_new(());
+
+const REPLICA_SETS: What = ("apps", "v1", "replicasets", "ReplicaSet");
+const DAEMON_SETS: What = ("apps", "v1", "daemonsets", "DaemonSet");
+const VOLUMES: What = ("", "v1", "persistentvolumes", "PersistentVolume");
+/// What a story may leave behind, owners first.
+const SWEPT: [What; 17] = [
+    BUFFERS,
+    OVERLAYS,
+    POOLS,
+    DEPLOYMENTS,
+    STATEFUL_SETS,
+    DAEMON_SETS,
+    REPLICA_SETS,
+    BUDGETS,
+    CLAIMS,
+    PODS,
+    NODES,
+    CLASSES,
+    TEMPLATES,
+    VOLUME_CLAIMS,
+    VOLUMES,
+    STORAGE,
+    EVENTS,
+];
+/// Sweeping is over long before.
+const SWEEPS_MAX: usize = 600;
+const POLL: Duration = Duration::from_millis(100);
+
+/// The right to use the control plane.
+pub(crate) type Turn = MutexGuard<'static, ()>;
+
+/// Waits for its turn; `None` if there is no real control plane.
+pub(crate) async fn take() -> Option<(Client, Turn)> {
+    let turn = TURN.lock().await;
+    let plane = PLANE.get_or_init(start).as_ref()?;
+    let file = Kubeconfig::read_from(plane.kubeconfig()).unwrap();
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(file, &options);
+    let client = Client::try_from(config.await.unwrap()).unwrap();
+    sweep(&client).await;
+    Some((client, turn))
+}
+
+fn start() -> Option<ControlPlane> {
+    let plane = ControlPlane::start().unwrap()?;
+    let all: Vec<String> = joiner_api::crds().iter().map(ToString::to_string).collect();
+    let (apply, wait) = (
+        ["apply", "--server-side", "-f", "-"],
+        "--for=condition=Established",
+    );
+    plane
+        .kubectl_with_input(&apply, &all.join("\n---\n"))
+        .unwrap();
+    plane
+        .kubectl(&["wait", wait, "crd", "--all", "--timeout=30s"])
+        .unwrap();
+    Some(plane)
+}
+
+fn api(client: &Client, what: What, namespace: Option<&str>) -> Api<DynamicObject> {
+    let resource = resource(what.0, what.1, what.2, what.3);
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    }
+}
+
+/// Removes what the last story left.
+async fn sweep(client: &Client) {
+    for _ in 0..SWEEPS_MAX {
+        let mut n_left = 0;
+        for what in SWEPT {
+            n_left += sweep_kind(client, what, &ListParams::default()).await;
+        }
+        let machines = ListParams::default().labels(joiner_cloud_sim::INSTANCE_LABEL);
+        n_left += sweep_kind(client, CONFIG_MAPS, &machines).await;
+        if n_left == 0 {
+            return;
+        }
+        tokio::time::sleep(POLL).await;
+    }
+    panic!("the control plane cannot be swept clean");
+}
+
+/// Asks for the end of all objects of a kind; returns how many there are. Events are no trouble.
+async fn sweep_kind(client: &Client, what: What, which: &ListParams) -> usize {
+    let all = api(client, what, None).list(which).await.unwrap().items;
+    let (namespaced, cluster): (Vec<_>, Vec<_>) =
+        all.iter().partition(|own| own.metadata.namespace.is_some());
+    let now = DeleteParams::default().grace_period(0);
+    let mut namespaces: Vec<Option<String>> = Vec::new();
+    namespaces.extend(namespaced.iter().map(|own| own.metadata.namespace.clone()));
+    namespaces.extend(cluster.first().map(|_| None));
+    namespaces.sort();
+    namespaces.dedup();
+    for namespace in namespaces {
+        let api = api(client, what, namespace.as_deref());
+        // Whatever is refused is tried again.
+        let _ = api.delete_collection(&now, which).await;
+    }
+    for own in all.iter().filter(|own| own.metadata.finalizers.is_some()) {
+        let api = api(client, what, own.metadata.namespace.as_deref());
+        let name = own.metadata.name.as_deref().unwrap();
+        let none = json!({"metadata": {"finalizers": null}});
+        let _ = api
+            .patch(name, &PatchParams::default(), &Patch::Merge(none))
+            .await;
+    }
+    if what == EVENTS { 0 } else { all.len() }
+}
+
+/// Makes volumes for claims whose pod has a node, in the zone of that node: what a CSI driver does.
+pub(crate) async fn provision(client: Client) {
+    loop {
+        tokio::time::sleep(POLL).await;
+        let Ok(claims) = api(&client, VOLUME_CLAIMS, None)
+            .list(&ListParams::default())
+            .await
+        else {
+            continue;
+        };
+        for claim in claims.items {
+            let claim = serde_json::to_value(claim).unwrap();
+            let node = &claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"];
+            if let (Some(node), true) = (node.as_str(), claim["spec"]["volumeName"].is_null()) {
+                provision_one(&client, &claim, node).await;
+            }
+        }
+    }
+}
+
+async fn provision_one(client: &Client, claim: &Value, node: &str) {
+    let Ok(node) = api(client, NODES, None).get(node).await else {
+        return;
+    };
+    let zone = node.metadata.labels.unwrap_or_default();
+    let zone = zone.get("topology.kubernetes.io/zone").cloned();
+    let own = &claim["metadata"];
+    let name = format!("pvc-{}", own["uid"].as_str().unwrap());
+    let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+        "spec": {"capacity": claim["spec"]["resources"]["requests"],
+            "accessModes": claim["spec"]["accessModes"], "hostPath": {"path": "/none"},
+            "storageClassName": claim["spec"]["storageClassName"],
+            "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "uid": own["uid"],
+                "name": own["name"], "namespace": own["namespace"]},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
+                {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}]}]}}}});
+    let volume: DynamicObject = serde_json::from_value(volume).unwrap();
+    // It may be there already.
+    let _ = api(client, VOLUMES, None)
+        .create(&PostParams::default(), &volume)
+        .await;
+}

@@ -1,0 +1,98 @@
+//! What people get wrong: they are told, and when it is put right everything works.
+
+use serde_json::{Value, json};
+
+use crate::stage::{CLAIMS, CLASSES, NODES, POOLS, Stage, condition, on_both};
+
+/// Waits for a condition of the only pool.
+async fn pool_is(stage: &Stage, kind: &str, expected: &str) {
+    let text = format!("the pool's {kind} is {expected}");
+    stage
+        .until(&text, 60, async |stage| {
+            let pools = stage.list(POOLS).await;
+            condition(&pools[0], kind) == expected
+        })
+        .await;
+}
+
+on_both!(a_pool_without_its_class_buys_nothing);
+async fn a_pool_without_its_class_buys_nothing(stage: &Stage) {
+    let class = json!({"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "later"});
+    let pool = json!({"spec": {"template": {"spec": {"nodeClassRef": class}}}});
+    stage.pool("general", pool).await;
+    stage.deployment("web", 1, "500m", json!({})).await;
+    pool_is(stage, "NodeClassReady", "False NodeClassNotFound").await;
+    pool_is(stage, "Ready", "False UnhealthyDependents").await;
+    stage
+        .stays("nothing is bought", 5, async |stage| {
+            stage.list(CLAIMS).await.is_empty()
+        })
+        .await;
+    stage
+        .apply(CLASSES, json!({"metadata": {"name": "later"}}))
+        .await;
+    pool_is(stage, "Ready", "True Ready").await;
+    stage.all_run(1, 60).await;
+    stage.settles(1, 30).await;
+}
+
+on_both!(a_pool_that_makes_no_sense_says_so);
+async fn a_pool_that_makes_no_sense_says_so(stage: &Stage) {
+    let requirements = |operator: &str| {
+        json!({"spec": {"template": {"spec": {"requirements": [
+            {"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]},
+            {"key": "karpenter.kwok.sh/instance-cpu", "operator": operator, "values": ["4"]}]}}}})
+    };
+    // No machine has a number of cores that is greater than 4 and less than 4.
+    let mut broken = requirements("Gt");
+    let all = &mut broken["spec"]["template"]["spec"]["requirements"];
+    let lt = json!({"key": "karpenter.kwok.sh/instance-cpu", "operator": "Lt", "values": ["4"]});
+    all.as_array_mut().unwrap().push(lt);
+    stage.pool("general", broken).await;
+    stage.deployment("web", 1, "500m", json!({})).await;
+    stage.told("FailedScheduling", "general").await;
+    assert!(stage.list(CLAIMS).await.is_empty());
+    stage.pool("general", requirements("In")).await;
+    stage.all_run(1, 60).await;
+    stage.settles(1, 30).await;
+}
+
+on_both!(a_pod_that_fits_nowhere_is_told_why);
+async fn a_pod_that_fits_nowhere_is_told_why(stage: &Stage) {
+    stage.pool("general", json!({})).await;
+    stage.deployment("huge", 1, "5000", json!({})).await;
+    let selector = |zone: &str| json!({"nodeSelector": {"topology.kubernetes.io/zone": zone}});
+    stage
+        .deployment("lost", 1, "500m", selector("nowhere"))
+        .await;
+    let about = async |stage: &Stage, app: &str| {
+        let events = stage.list(crate::stage::EVENTS).await;
+        let of = |own: &&Value| {
+            let pod = own["involvedObject"]["name"].as_str().unwrap_or_default();
+            let ours = own["source"]["component"] == "karpenter";
+            own["reason"] == "FailedScheduling" && ours && pod.starts_with(app)
+        };
+        events.iter().find(of).map(|own| own["message"].to_string())
+    };
+    for (app, word) in [("huge", "cpu"), ("lost", "zone")] {
+        stage
+            .until(&format!("{app} is told"), 60, async |stage| {
+                let message = about(stage, app).await.unwrap_or_default();
+                message.contains(word)
+            })
+            .await;
+    }
+    stage
+        .stays("nothing is bought for them", 15, async |stage| {
+            stage.list(CLAIMS).await.is_empty()
+        })
+        .await;
+    stage.deployment("huge", 1, "2", json!({})).await;
+    stage
+        .deployment("lost", 1, "500m", selector("test-zone-d"))
+        .await;
+    stage.all_run(2, 90).await;
+    let n_nodes = stage.agrees().await;
+    assert!((1..=2).contains(&n_nodes), "{n_nodes} nodes");
+    assert_eq!(stage.list(NODES).await.len(), n_nodes);
+}

@@ -1,0 +1,190 @@
+//! A large cluster on the embedded control plane: what `joiner run` needs to know it all, and how
+//! fast it answers one more pod.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use joiner_testkit::control_plane::{Program as Part, Programs};
+
+use super::program::{Program, Usage, joiner};
+use super::seen::Watch;
+use super::{machine, story, thousands, until};
+use crate::control_plane::tell;
+
+/// No part of it takes longer.
+const PART_MAX: Duration = Duration::from_secs(30 * 60);
+/// How long a cluster is left alone before memory counts as steady.
+const STEADY: Duration = Duration::from_secs(60);
+/// Pods that come one by one.
+const NEWCOMERS: usize = 11;
+
+/// What came of it.
+struct Figures {
+    grown: Usage,
+    fresh: Usage,
+    idle_cpu: f64,
+    sync_secs: f64,
+    /// From a new pod to its claim, in order.
+    answers_secs: Vec<f64>,
+}
+
+/// A cluster and those who work on it.
+struct Place {
+    root: PathBuf,
+    folder: PathBuf,
+    kubectl: PathBuf,
+    _sandbox: Program,
+}
+
+/// Builds the cluster up and measures.
+pub(super) fn run(
+    root: &Path,
+    programs: &Programs,
+    nodes: usize,
+    pods: usize,
+) -> anyhow::Result<String> {
+    let place = Place::open(root, programs)?;
+    let mut program = place.start()?;
+    place.apply(&story::list(&story::crowd_pools(nodes)))?;
+    let watch = Watch::begin(&|| place.kubectl())?;
+    until("the nodes", PART_MAX, || {
+        program.usage()?;
+        Ok(watch.seen().nodes_up() >= nodes)
+    })?;
+    tell(&format!("{nodes} nodes after {:.0} s", watch.began.elapsed().as_secs_f64()));
+    place.apply(&story::list(&story::crowd(pods)))?;
+    until("the pods", PART_MAX, || {
+        program.usage()?;
+        Ok(watch.seen().pods_up() >= pods)
+    })?;
+    tell(&format!("{pods} pods after {:.0} s", watch.began.elapsed().as_secs_f64()));
+    std::thread::park_timeout(STEADY);
+    let grown = program.usage()?;
+    tell(&format!("grown: {grown:?}"));
+    drop(program);
+    let began = Instant::now();
+    let mut program = place.start()?;
+    let log = place.folder.join("run.log");
+    until("the lists", PART_MAX, || {
+        program.usage()?;
+        Ok(std::fs::read_to_string(&log)?.contains("\"leading\""))
+    })?;
+    let sync_secs = began.elapsed().as_secs_f64();
+    std::thread::park_timeout(STEADY);
+    let before = program.usage()?;
+    std::thread::park_timeout(STEADY);
+    let fresh = program.usage()?;
+    tell(&format!("fresh: {fresh:?} after {sync_secs:.1} s"));
+    let figures = Figures {
+        grown,
+        fresh,
+        idle_cpu: (fresh.cpu_secs - before.cpu_secs) / STEADY.as_secs_f64(),
+        sync_secs,
+        answers_secs: newcomers(&place, &mut program, &watch)?,
+    };
+    Ok(figures.section(nodes, pods))
+}
+
+/// Lets pods come one by one; from each to its claim, in order.
+fn newcomers(place: &Place, program: &mut Program, watch: &Watch) -> anyhow::Result<Vec<f64>> {
+    let mut answers = Vec::new();
+    for ix in 0..NEWCOMERS {
+        let before = watch.seen().claims().len();
+        place.apply(&story::newcomer(ix).to_string())?;
+        let came = format!("newcomer{ix}");
+        until("a claim", Duration::from_secs(60), || {
+            program.usage()?;
+            Ok(watch.seen().claims().len() > before)
+        })?;
+        let seen = watch.seen();
+        let pod = seen.pod_there(&came).context("the pod was not seen")?;
+        let claim = seen.claims().last().copied().unwrap_or_default();
+        answers.push(claim - pod);
+        drop(seen);
+        // The next one is to find a quiet cluster.
+        std::thread::park_timeout(Duration::from_secs(3));
+    }
+    answers.sort_by(f64::total_cmp);
+    tell(&format!("from pod to claim: {answers:.3?}"));
+    Ok(answers)
+}
+
+impl Place {
+    fn open(root: &Path, programs: &Programs) -> anyhow::Result<Self> {
+        let folder = root.join("target/bench-crowd");
+        std::fs::create_dir_all(&folder).context("cannot create a folder")?;
+        let kubeconfig = folder.join("kubeconfig");
+        // What an earlier run has left.
+        let _ = std::fs::remove_file(&kubeconfig);
+        let mut command = joiner(root);
+        command.args(["sandbox", "--nodes=0", "--autoscaler=false", "--kubeconfig"]);
+        command.arg(&kubeconfig);
+        let place = Self {
+            _sandbox: Program::start(&mut command, &folder.join("sandbox.log"))?,
+            root: root.to_owned(),
+            kubectl: programs.path(Part::Kubectl).context("there is no kubectl")?,
+            folder,
+        };
+        until("the sandbox", Duration::from_secs(30), || Ok(kubeconfig.is_file()))?;
+        Ok(place)
+    }
+
+    fn start(&self) -> anyhow::Result<Program> {
+        let mut command = joiner(&self.root);
+        command.args(["run", "--cloud", "simulated", "--metrics-port=0"]);
+        command.args(["--health-probe-port=0", "--feature-gates=StaticCapacity=true"]);
+        command.arg("--kubeconfig").arg(self.folder.join("kubeconfig"));
+        // One after the other: nobody waits for a lease to run out.
+        command.arg("--disable-leader-election");
+        Program::start(&mut command, &self.folder.join("run.log"))
+    }
+
+    fn kubectl(&self) -> Command {
+        let mut command = Command::new(&self.kubectl);
+        command.arg("--kubeconfig").arg(self.folder.join("kubeconfig"));
+        command
+    }
+
+    fn apply(&self, objects: &str) -> anyhow::Result<()> {
+        let path = self.folder.join("objects.json");
+        std::fs::write(&path, objects).context("cannot write objects")?;
+        let mut command = self.kubectl();
+        command.args(["apply", "--server-side", "-f"]).arg(&path);
+        let output = command.stdin(Stdio::null()).output();
+        let output = output.context("cannot run kubectl")?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        anyhow::ensure!(output.status.success(), "kubectl: {}", errors.trim());
+        Ok(())
+    }
+}
+
+impl Figures {
+    fn section(&self, nodes: usize, pods: usize) -> String {
+        let answers = &self.answers_secs;
+        let ms = |ix: usize| answers.get(ix).map_or(0.0, |secs| secs * 1e3);
+        let lines = [
+            format!("| resident memory, a minute after the start, MiB | {} |", self.fresh.rss_kib / 1024),
+            format!("| most memory until then, MiB | {} |", self.fresh.peak_kib / 1024),
+            format!("| resident memory of the process that saw it all grow, MiB | {} |", self.grown.rss_kib / 1024),
+            format!("| most memory of that process, MiB | {} |", self.grown.peak_kib / 1024),
+            format!("| from its start until everything is listed, seconds | {:.1} |", self.sync_secs),
+            format!("| CPU when nothing happens, share of a core | {:.3} |", self.idle_cpu),
+            format!("| from a new pod to its NodeClaim, median, ms | {:.0} |", ms(answers.len() / 2)),
+            format!("| the same, worst of {} , ms | {:.0} |", answers.len(), ms(answers.len().saturating_sub(1))),
+        ];
+        format!(
+            "## A large cluster\n\n\
+             {} nodes with a NodeClaim each and {} pods that run on them, on the embedded control \
+             plane; figures are those of the `joiner run` process alone. Measured on {} for \
+             everything with `cargo xtask bench --live --embedded`, one run. The target is under 300 \
+             MB.\n\n\
+             | figure | value |\n|---|--:|\n{}",
+            thousands(nodes),
+            thousands(pods),
+            machine(),
+            lines.join("\n")
+        )
+    }
+}

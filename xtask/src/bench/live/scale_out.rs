@@ -1,0 +1,205 @@
+//! A scale-out from nothing on a real control plane.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Context;
+use joiner_testkit::control_plane::{ControlPlane, Program as Part, Programs};
+use serde_json::{Value, json};
+
+use super::program::{Program, Usage, joiner};
+use super::seen::{Times, Watch};
+use super::{Catalog, story, until};
+use crate::control_plane::tell;
+
+/// No story takes longer.
+const STORY_MAX: Duration = Duration::from_secs(20 * 60);
+/// After the last pod runs, so that nothing that is still going on goes unseen.
+const REST: Duration = Duration::from_secs(5);
+/// Who `joiner run` is, so that its requests can be counted.
+const ACCOUNT: &str = "joiner-bench";
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Story {
+    /// When the last of each came.
+    pub(super) times: Times,
+    /// Nodes at the end.
+    pub(super) nodes: usize,
+    /// What they cost an hour.
+    pub(super) price: f64,
+    /// What no plan undercuts.
+    pub(super) floor: f64,
+    /// What `joiner run` used.
+    pub(super) usage: Usage,
+    /// Requests that it sent.
+    pub(super) requests: usize,
+}
+
+/// Plays the story once.
+pub(super) fn run(
+    root: &Path,
+    programs: &Programs,
+    catalog: Catalog,
+    pods: usize,
+) -> anyhow::Result<Story> {
+    let mut plane = ControlPlane::start_with(programs)?;
+    anyhow::ensure!(
+        plane.has(Part::ControllerManager) && plane.has(Part::Scheduler),
+        "the story needs a controller manager and a scheduler; build them with `cargo xtask \
+         control-plane build`"
+    );
+    let types = match catalog {
+        Catalog::Generic => None,
+        Catalog::Ec2 => Some(write_types(root, plane.folder())?),
+    };
+    let floor = floor(root, plane.folder(), types.as_deref(), pods)?;
+    prepare(&plane)?;
+    let kubeconfig = account(&plane)?;
+    let mut command = joiner(root);
+    command.args(["run", "--cloud", "simulated", "--metrics-port=0"]);
+    command.args(["--health-probe-port=0", "--kubeconfig"]).arg(&kubeconfig);
+    if let Some(types) = &types {
+        command.arg("--instance-types").arg(types);
+    }
+    let log = root.join("target").join("bench-live.log");
+    let mut program = Program::start(&mut command, &log)?;
+    apply(&plane, &story::list(&story::pool()))?;
+    plane.kubectl(&["wait", "--for=condition=Ready", "nodepool/default", "--timeout=60s"])?;
+    let path = programs.path(Part::Kubectl).context("there is no kubectl")?;
+    let config = plane.kubeconfig();
+    let kubectl = || {
+        let mut command = Command::new(&path);
+        command.arg("--kubeconfig").arg(&config);
+        command
+    };
+    let watch = Watch::begin(&kubectl)?;
+    apply(&plane, &story::list(&story::deployments(pods)))?;
+    until("all pods to run", STORY_MAX, || {
+        plane.check()?;
+        program.usage()?;
+        Ok(watch.seen().pods_up() >= pods)
+    })?;
+    std::thread::park_timeout(REST);
+    let seen = watch.seen();
+    let told = Story {
+        times: seen.times(),
+        nodes: seen.n_nodes(),
+        price: seen.price(),
+        floor,
+        usage: program.usage()?,
+        requests: requests(&plane.kubectl(&["get", "--raw", "/metrics"])?),
+    };
+    tell(&format!("{told:?}"));
+    Ok(told)
+}
+
+fn apply(plane: &ControlPlane, objects: &str) -> anyhow::Result<()> {
+    plane.kubectl_with_input(&["apply", "--server-side", "-f", "-"], objects)?;
+    Ok(())
+}
+
+/// Our kinds, and an account for `joiner run` whose requests are counted.
+fn prepare(plane: &ControlPlane) -> anyhow::Result<()> {
+    let mut crds = joiner_api::crds().into_iter().map(|crd| crd.to_string());
+    crds.try_for_each(|crd| apply(plane, &crd))?;
+    let established = ["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"];
+    plane.kubectl(&established)?;
+    let account = json!({"kind": "ServiceAccount", "name": ACCOUNT, "namespace": "kube-system"});
+    let mut subject = account.clone();
+    subject["apiGroup"] = json!("");
+    let objects = [
+        json!({"apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {"name": ACCOUNT, "namespace": "kube-system"}}),
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": {"name": ACCOUNT}, "subjects": [subject],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                "name": "cluster-admin"}}),
+        json!({"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema",
+            "metadata": {"name": ACCOUNT},
+            "spec": {"matchingPrecedence": 10,
+                "priorityLevelConfiguration": {"name": "exempt"},
+                "rules": [{"subjects": [{"kind": "ServiceAccount", "serviceAccount":
+                    {"name": ACCOUNT, "namespace": "kube-system"}}],
+                    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"],
+                        "clusterScope": true, "namespaces": ["*"]}],
+                    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}]}]}}),
+    ];
+    apply(plane, &story::list(&objects))
+}
+
+/// The kubeconfig of the account.
+fn account(plane: &ControlPlane) -> anyhow::Result<PathBuf> {
+    let create = ["create", "token", ACCOUNT, "--namespace=kube-system", "--duration=6h"];
+    let token = plane.kubectl(&create)?;
+    let text = std::fs::read_to_string(plane.kubeconfig()).context("there is no kubeconfig")?;
+    let path = plane.folder().join("kubeconfig-bench");
+    let text = text.replace(plane.token(), token.trim());
+    std::fs::write(&path, text).context("cannot write a kubeconfig")?;
+    Ok(path)
+}
+
+/// Writes the catalog of EC2.
+fn write_types(root: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
+    let mut command = joiner(root);
+    command.args(["catalog", "--category=c,m,r", "--capacity-type=on-demand"]);
+    command.args(["--zone=us-east-1a,us-east-1b,us-east-1c", "-o", "json"]);
+    let path = folder.join("instance-types.json");
+    std::fs::write(&path, output(&mut command)?).context("cannot write the catalog")?;
+    Ok(path)
+}
+
+/// What no plan for these pods undercuts.
+fn floor(root: &Path, folder: &Path, types: Option<&Path>, pods: usize) -> anyhow::Result<f64> {
+    let mut objects = story::pool();
+    objects.extend(story::deployments(pods));
+    let path = folder.join("story.json");
+    std::fs::write(&path, story::list(&objects)).context("cannot write the story")?;
+    let mut command = joiner(root);
+    command.arg("plan").arg("-f").arg(&path).args(["-o", "json"]);
+    if let Some(types) = types {
+        command.arg("--instance-types").arg(types);
+    }
+    let plan: Value = serde_json::from_slice(&output(&mut command)?)?;
+    let floor = plan["cost"]["lowerBoundPerHour"].as_f64();
+    floor.context("the plan has no lower bound")
+}
+
+fn output(command: &mut Command) -> anyhow::Result<Vec<u8>> {
+    let output = command.output().context("cannot run joiner")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(output.status.success(), "joiner: {}", errors.trim());
+    Ok(output.stdout)
+}
+
+/// How many requests the account has sent, as the API server counts them.
+fn requests(metrics: &str) -> usize {
+    let counted = metrics.lines().filter(|line| {
+        line.starts_with("apiserver_flowcontrol_dispatched_requests_total{")
+            && line.contains(&format!("flow_schema=\"{ACCOUNT}\""))
+    });
+    let counts = counted.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count of requests"
+    )]
+    let sum = counts.sum::<f64>() as usize;
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_requests_count() {
+        let name = "apiserver_flowcontrol_dispatched_requests_total";
+        let metrics = format!(
+            "{name}{{flow_schema=\"joiner-bench\",priority_level=\"exempt\"}} 1.2e+03\n\
+             {name}{{flow_schema=\"probes\",priority_level=\"exempt\"}} 7\n"
+        );
+        assert_eq!(requests(&metrics), 1200);
+    }
+}
