@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use joiner_model::Name;
 
 use crate::settings::Batching;
@@ -15,6 +15,8 @@ use crate::settings::Batching;
 const QUIET_MIN: Duration = Duration::from_millis(40);
 /// No burst is waited for longer than this after its last pod.
 const QUIET_MAX: Duration = Duration::from_secs(1);
+/// A plan that failed is made anew after this long at the earliest.
+const FORGIVEN_AFTER: Duration = Duration::from_secs(1);
 /// The same pod asks again after this long at the earliest.
 pub(crate) const AGAIN_AFTER: Duration = Duration::from_secs(10);
 
@@ -24,8 +26,8 @@ pub(crate) struct Batch {
     opened: Option<Timestamp>,
     grown: Timestamp,
     asked: BTreeSet<Name>,
-    /// Who was planned for, and when.
-    answered: BTreeMap<Name, Timestamp>,
+    /// Who was planned for, when, and when they may ask again.
+    answered: BTreeMap<Name, (Timestamp, Timestamp)>,
 }
 
 impl Batch {
@@ -33,7 +35,7 @@ impl Batch {
     /// planned for a moment ago have to wait.
     pub(crate) fn ask(&mut self, who: &Name, now: Timestamp) {
         let answered = self.answered.get(who);
-        if answered.is_some_and(|at| now.duration_since(*at) < signed(AGAIN_AFTER)) {
+        if answered.is_some_and(|(_, again)| now < *again) {
             return;
         }
         if self.asked.insert(who.clone()) {
@@ -57,12 +59,20 @@ impl Batch {
 
     /// The batch is planned.
     pub(crate) fn close(&mut self, now: Timestamp) {
-        self.answered
-            .retain(|_, at| now.duration_since(*at) < signed(AGAIN_AFTER));
+        self.answered.retain(|_, (_, again)| now < *again);
+        let again = now.checked_add(AGAIN_AFTER).unwrap_or(Timestamp::MAX);
         for who in std::mem::take(&mut self.asked) {
-            self.answered.insert(who, now);
+            self.answered.insert(who, (now, again));
         }
         self.opened = None;
+    }
+
+    /// Something that was planned came to nothing: everybody may ask again a second after the plan.
+    pub(crate) fn forgive(&mut self) {
+        for (at, again) in self.answered.values_mut() {
+            let sooner = at.checked_add(FORGIVEN_AFTER).unwrap_or(Timestamp::MAX);
+            *again = sooner.min(*again);
+        }
     }
 
     /// The plan came to nothing: who asked may ask again at once.
@@ -73,14 +83,9 @@ impl Batch {
     /// When the first of those that were planned for may ask again, after now: those who could have
     /// asked by now and did not are not waited for.
     pub(crate) fn next(&self, now: Timestamp) -> Option<Timestamp> {
-        let times = self.answered.values();
-        let times = times.filter_map(|at| at.checked_add(AGAIN_AFTER).ok());
-        times.filter(|at| *at > now).min()
+        let times = self.answered.values().map(|(_, again)| *again);
+        times.filter(|again| *again > now).min()
     }
-}
-
-fn signed(duration: Duration) -> SignedDuration {
-    SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
 }
 
 #[cfg(test)]
@@ -152,8 +157,15 @@ mod tests {
         batch.ask(&"a".into(), ms(10_050));
         assert!(batch.closes(adaptive()).is_some());
         batch.close(ms(10_100));
+        batch.forgive();
+        batch.ask(&"a".into(), ms(10_900));
+        assert_eq!(batch.closes(adaptive()), None, "no hot loop");
+        assert_eq!(batch.next(ms(10_900)), Some(ms(11_100)));
+        batch.ask(&"a".into(), ms(11_100));
+        assert!(batch.closes(adaptive()).is_some());
+        batch.close(ms(11_200));
         batch.forget();
-        batch.ask(&"a".into(), ms(10_200));
+        batch.ask(&"a".into(), ms(11_300));
         assert!(batch.closes(adaptive()).is_some());
     }
 }

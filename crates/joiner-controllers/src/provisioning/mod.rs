@@ -19,7 +19,7 @@ use futures::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 use joiner_model::{Name, Plan, Policy, Problem};
 use joiner_runtime::{ApiFailure, Written};
-use joiner_state::live::{Ask, Asked, Kind, PLANNED, Snapshot, VirtualPod};
+use joiner_state::live::{Ask, Asked, Change, Kind, PLANNED, Snapshot, VirtualPod};
 use tokio::sync::broadcast::error::RecvError;
 
 use self::batch::Batch;
@@ -58,15 +58,40 @@ pub async fn run(ctx: Ctx) {
         }
         let wake = [closes, batch.next(now)].into_iter().flatten().min();
         tokio::select! {
-            change = changes.recv() => match change {
-                Ok(_) | Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return,
-            },
+            change = changes.recv() => {
+                let mut lost = false;
+                let mut change = change;
+                loop {
+                    match &change {
+                        Ok(told) => lost |= is_launch_lost(told, &ctx.world.snapshot()),
+                        Err(RecvError::Lagged(_)) => {}
+                        Err(RecvError::Closed) => return,
+                    }
+                    match changes.try_recv() {
+                        Ok(next) => change = Ok(next),
+                        Err(_) => break,
+                    }
+                }
+                // Its pods need another node now, and not only when they are next heard.
+                if lost {
+                    batch.forgive();
+                }
+            }
             () = ctx.clock.sleep_until(wake.unwrap_or(Timestamp::MAX)), if wake.is_some() => {}
             // Until everything is listed there may be no changes to wait for.
             () = ctx.clock.sleep(Duration::from_millis(50)), if !ctx.world.is_listed() => {}
         }
     }
+}
+
+/// True when a claim goes that never got a machine.
+fn is_launch_lost(changes: &[Change], now: &Snapshot) -> bool {
+    changes.iter().any(|change| {
+        let claim = now
+            .claim(&change.name)
+            .filter(|_| change.kind == Kind::NodeClaim);
+        claim.is_some_and(|own| own.meta.deleting.is_some() && own.provider_id.is_none())
+    })
 }
 
 /// Everybody who waits for a plan now.
