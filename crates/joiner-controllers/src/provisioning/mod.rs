@@ -38,7 +38,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 pub async fn run(ctx: Ctx) {
     let mut changes = ctx.world.subscribe();
     let mut batch = Batch::default();
+    let mut lacks_pools = false;
     loop {
+        if lacks_pools && has_usable_pool(&ctx.world.snapshot()) {
+            lacks_pools = false;
+            batch.forget();
+        }
         if ctx.world.is_listed() {
             ask(&mut batch, &ctx.world.snapshot(), ctx.clock.now());
         }
@@ -47,6 +52,10 @@ pub async fn run(ctx: Ctx) {
         if closes.is_some_and(|at| at <= now) {
             match pass(&ctx).await {
                 Pass::Done => batch.close(ctx.clock.now()),
+                Pass::NoPools => {
+                    batch.close(ctx.clock.now());
+                    lacks_pools = true;
+                }
                 Pass::NotYet => ctx.clock.sleep(LOOK_AGAIN).await,
                 Pass::Failed => {
                     batch.close(ctx.clock.now());
@@ -110,10 +119,18 @@ fn ask(batch: &mut Batch, now: &Snapshot, at: Timestamp) {
     }
 }
 
+/// True when there is a pool that nodes can be bought for.
+fn has_usable_pool(now: &Snapshot) -> bool {
+    let mut pools = now.pools();
+    pools.any(|pool| pool.is_dynamic() && pool.is_usable())
+}
+
 /// How a pass ended.
 enum Pass {
     /// A plan was made and carried out, or there was nothing to plan.
     Done,
+    /// There is no pool to buy for; the first that can be used is planned with at once.
+    NoPools,
     /// Something has to come first.
     NotYet,
     /// It came to nothing.
@@ -125,12 +142,9 @@ async fn pass(ctx: &Ctx) -> Pass {
     if is_unsettled(&now) {
         return Pass::NotYet;
     }
-    if !now
-        .pools()
-        .any(|pool| pool.is_dynamic() && pool.is_usable())
-    {
+    if !has_usable_pool(&now) {
         tracing::info!(controller = NAME, "no dynamic nodepools found");
-        return Pass::Done;
+        return Pass::NoPools;
     }
     for (class, trouble) in ctx.catalogs.refresh(&*ctx.cloud, &now).await {
         tracing::error!(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use joiner_api::types::NodeClaim;
-use joiner_model::{Name, Plan, Unplaced};
+use joiner_model::{Name, NanoDollars, Plan, Problem, Unplaced};
 use joiner_runtime::{About, Decision, Event};
 use joiner_state::live::{Asked, LivePod, PLANNED, Snapshot, VirtualPod};
 use serde_json::json;
@@ -18,6 +18,8 @@ use crate::nominations::Nominations;
 const REFUSED_EVERY: Duration = Duration::from_secs(300);
 /// Reasons in one event.
 const REASONS_MAX: usize = 5;
+/// Instance types in one line.
+const TYPES_SHOWN_MAX: usize = 4;
 
 /// The log lines that people know.
 pub(super) fn found(asked: &Asked, plan: &Plan) {
@@ -242,24 +244,11 @@ fn decide(ctx: &Ctx, now: &Snapshot, asked: &Asked, plan: &Plan, created: &BTree
             "reasons": own.refusals.iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     });
-    let outcome = format!(
-        "{} new node(s) for {} pod(s), {} pod(s) on nodes there are, {} left over",
-        plan.launches.len(),
-        plan.launches
-            .iter()
-            .map(|launch| launch.pods.len())
-            .sum::<usize>(),
-        plan.placements
-            .iter()
-            .map(|own| own.pods.len())
-            .sum::<usize>(),
-        plan.unplaced.len(),
-    );
     ctx.decisions.record(Decision {
         time: ctx.clock.now(),
         kind: "provisioning".to_owned(),
         generation: now.generation,
-        outcome,
+        outcome: outcome(problem, plan),
         price_before: None,
         price_after: Some(plan.cost.price),
         reasons: vec![format!("no legal placement of these pods costs less than {}", plan.cost.bound)],
@@ -267,4 +256,65 @@ fn decide(ctx: &Ctx, now: &Snapshot, asked: &Asked, plan: &Plan, created: &BTree
         about: created.values().map(ToString::to_string).collect(),
         details: json!({"nodes": nodes.collect::<Vec<_>>(), "unplaced": unplaced.collect::<Vec<_>>()}),
     });
+}
+
+/// Dollars for people: four decimals.
+fn dollars(price: NanoDollars) -> String {
+    let parts = (price.get() + 50_000) / 100_000;
+    format!("${}.{:04}", parts / 10_000, parts % 10_000)
+}
+
+/// A plan in one line.
+fn outcome(problem: &Problem, plan: &Plan) -> String {
+    let counted = |n: usize, what: &str| match n {
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    };
+    let mut parts = Vec::new();
+    if !plan.launches.is_empty() {
+        let mut types: BTreeMap<&str, usize> = BTreeMap::new();
+        for launch in &plan.launches {
+            let name = &problem.types[launch.offering.0.0 as usize].name;
+            *types.entry(name).or_default() += 1;
+        }
+        let mut names: Vec<String> = types
+            .iter()
+            .map(|(name, n)| format!("{n} {name}"))
+            .collect();
+        let n_more = names.len().saturating_sub(TYPES_SHOWN_MAX);
+        names.truncate(TYPES_SHOWN_MAX);
+        if n_more > 0 {
+            names.push(format!("{n_more} other types"));
+        }
+        let n_pods = plan.launches.iter().map(|launch| launch.pods.len()).sum();
+        parts.push(format!(
+            "buy {} for {} ({}) at {} an hour; no plan costs less than {}",
+            counted(plan.launches.len(), "node"),
+            counted(n_pods, "pod"),
+            names.join(", "),
+            dollars(plan.cost.price),
+            dollars(plan.cost.bound),
+        ));
+    }
+    let n_placed: usize = plan.placements.iter().map(|own| own.pods.len()).sum();
+    if n_placed > 0 {
+        parts.push(format!("{} on nodes there are", counted(n_placed, "pod")));
+    }
+    if !plan.unplaced.is_empty() {
+        parts.push(format!("{} left over", counted(plan.unplaced.len(), "pod")));
+    }
+    parts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_have_four_decimals() {
+        let shown = |nanos| dollars(NanoDollars::new(nanos));
+        assert_eq!(shown(96_000_000), "$0.0960");
+        assert_eq!(shown(1_234_567_890), "$1.2346");
+        assert_eq!(shown(0), "$0.0000");
+    }
 }
