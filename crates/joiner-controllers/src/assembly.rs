@@ -13,6 +13,7 @@ use crate::context::Ctx;
 use crate::engine::{Controller, run};
 use crate::health::RegistrationHealth;
 use crate::metered_cloud::MeteredCloud;
+use crate::metrics_state::PodDecisions;
 use crate::nominations::Nominations;
 use crate::settings::Settings;
 
@@ -70,6 +71,7 @@ impl Autoscaler {
             settings: Arc::new(parts.settings),
             catalogs: Catalogs::default(),
             nominations: Nominations::default(),
+            pod_decisions: PodDecisions::default(),
             health: RegistrationHealth::default(),
             events: parts.events,
             metrics: parts.metrics,

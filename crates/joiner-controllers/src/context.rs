@@ -8,6 +8,7 @@ use joiner_runtime::{Api, ApiFailure, Clock, Decisions, Events, Metrics, World};
 
 use crate::catalogs::Catalogs;
 use crate::health::RegistrationHealth;
+use crate::metrics_state::PodDecisions;
 use crate::nominations::Nominations;
 use crate::settings::Settings;
 
@@ -32,6 +33,8 @@ pub struct Ctx {
     pub nominations: Nominations,
     /// How registrations went.
     pub health: RegistrationHealth,
+    /// When pods were first decided about.
+    pub pod_decisions: PodDecisions,
     /// Kubernetes events.
     pub events: Events,
     /// Metrics.

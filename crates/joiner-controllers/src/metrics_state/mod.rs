@@ -134,7 +134,7 @@ fn current(shown: &Shown) -> Option<Arc<Look>> {
 /// What runs by itself.
 #[must_use]
 pub fn streams(ctx: &Ctx) -> Vec<BoxFuture<'static, ()>> {
-    vec![Box::pin(run(ctx.clone(), None))]
+    vec![Box::pin(run(ctx.clone(), Some(ctx.pod_decisions.clone())))]
 }
 
 /// Looks every five seconds, until the future is dropped.

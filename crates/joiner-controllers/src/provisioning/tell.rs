@@ -166,6 +166,7 @@ fn about(pod: &LivePod) -> About {
 }
 
 fn nominated(ctx: &Ctx, pod: &LivePod, target: &str) {
+    ctx.pod_decisions.placed(&pod.uid, ctx.clock.now());
     ctx.events.tell(Event {
         about: about(pod),
         warning: false,
@@ -177,6 +178,7 @@ fn nominated(ctx: &Ctx, pod: &LivePod, target: &str) {
 }
 
 fn refused(ctx: &Ctx, pod: &LivePod, unplaced: &Unplaced) {
+    ctx.pod_decisions.refused(&pod.uid, ctx.clock.now());
     let reasons: Vec<String> = unplaced.refusals.iter().map(ToString::to_string).collect();
     let mut shown = reasons
         .iter()

@@ -78,6 +78,7 @@ impl Stage {
             settings: Arc::new(Settings::default()),
             catalogs: crate::catalogs::Catalogs::default(),
             nominations: crate::nominations::Nominations::default(),
+            pod_decisions: crate::metrics_state::PodDecisions::default(),
             health: crate::health::RegistrationHealth::default(),
             events,
             decisions: Decisions::new(&DecisionSettings::default(), Arc::clone(&metrics)),
