@@ -117,7 +117,7 @@ impl Meta {
 }
 
 impl Owner {
-    fn read(owner: &Value, names: &mut Names) -> Self {
+    pub(super) fn read(owner: &Value, names: &mut Names) -> Self {
         let mut text = |field: &str| names.get(owner[field].as_str().unwrap_or_default());
         Self {
             api_version: text("apiVersion"),

@@ -12,6 +12,7 @@ mod kind;
 mod meta;
 mod node;
 mod overlays;
+mod owners;
 mod pod;
 mod pool;
 mod problem;

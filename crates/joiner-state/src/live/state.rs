@@ -362,6 +362,8 @@ impl ClusterState {
         let owner = self.owners.of(object, &mut self.reader.names);
         let pod = LivePod::read(object, record, draft, owner);
         self.unindex_pod(name);
+        // One copy of the name for the pod and all that point to it.
+        let name = &pod.name.clone();
         if let Some(node) = &pod.node {
             self.now.bound.insert((node.clone(), name.clone()));
         }

@@ -324,3 +324,107 @@ fn shapes_that_nobody_has_are_thrown_away() {
     assert!(state.n_shapes() < 4_100, "{}", state.n_shapes());
     assert_eq!(asked(&state.snapshot()).problem.pods.len(), 1);
 }
+
+/// Pods bound to a node of the problem.
+fn bound(state: &ClusterState, node: &str) -> usize {
+    let problem = asked(&state.snapshot()).problem;
+    let at = problem
+        .nodes
+        .iter()
+        .position(|own| &*own.name == node)
+        .unwrap();
+    let ix = joiner_model::NodeIx(u32::try_from(at).unwrap());
+    problem
+        .pods
+        .iter()
+        .filter(|pod| pod.node == Some(ix))
+        .count()
+}
+
+#[test]
+fn core_327_what_pods_use_follows_them_exactly() {
+    let mut state = ClusterState::default();
+    for name in ["n1", "n2"] {
+        state.apply(Kind::Node, &node(name, 1, json!({})));
+    }
+    state.apply(Kind::Pod, &pod("a", 1, json!({})));
+    assert_eq!(bound(&state, "n1"), 0, "not bound yet");
+    state.apply(Kind::Pod, &pod("a", 2, on_node("n1")));
+    assert_eq!(bound(&state, "n1"), 1);
+    // The same again changes nothing.
+    state.apply(Kind::Pod, &pod("a", 2, on_node("n1")));
+    assert_eq!(bound(&state, "n1"), 1);
+    // Deleted and made anew elsewhere under the same name.
+    state.remove(Kind::Pod, &pod("a", 3, json!({})));
+    let mut again = pod("a", 4, on_node("n2"));
+    merge(&mut again, json!({"metadata": {"uid": "again"}}));
+    state.apply(Kind::Pod, &again);
+    assert_eq!((bound(&state, "n1"), bound(&state, "n2")), (0, 1));
+    // Finished pods use nothing.
+    merge(
+        &mut again,
+        json!({"metadata": {"resourceVersion": "5"}, "status": {"phase": "Succeeded"}}),
+    );
+    state.apply(Kind::Pod, &again);
+    assert_eq!(bound(&state, "n2"), 0);
+}
+
+#[test]
+fn core_328_the_end_of_both_objects_is_the_end_of_the_node() {
+    let mut state = ClusterState::default();
+    // Node and claim of the same name.
+    state.apply(Kind::Node, &node("x", 1, json!({})));
+    let launched = json!({"metadata": {"uid": "claim"}, "status": {"providerID": "sim://x"}});
+    state.apply(Kind::NodeClaim, &claim("x", launched.clone()));
+    assert_eq!(asked(&state.snapshot()).problem.nodes.len(), 1);
+    state.remove(Kind::Node, &node("x", 2, json!({})));
+    assert_eq!(
+        asked(&state.snapshot()).problem.nodes.len(),
+        1,
+        "its claim stands for it"
+    );
+    state.remove(Kind::NodeClaim, &claim("x", launched));
+    assert_eq!(asked(&state.snapshot()).problem.nodes.len(), 0);
+}
+
+#[test]
+fn core_329_a_node_that_gains_a_provider_id_is_one_node() {
+    let mut state = ClusterState::default();
+    let launched = json!({"status": {"providerID": "sim://n1", "allocatable": {"cpu": "4"}}});
+    state.apply(Kind::NodeClaim, &claim("c1", launched));
+    state.apply(
+        Kind::Node,
+        &node("n1", 1, json!({"spec": {"providerID": ""}})),
+    );
+    assert!(state.snapshot().nodes_with_id("sim://n1").next().is_none());
+    state.apply(Kind::Node, &node("n1", 2, json!({})));
+    assert_eq!(asked(&state.snapshot()).problem.nodes.len(), 1);
+    assert_eq!(state.snapshot().nodes_with_id("sim://n1").count(), 1);
+}
+
+#[test]
+fn core_332_taints_of_a_booting_node_are_hidden_until_it_is_up() {
+    let mut state = ClusterState::default();
+    let startup = json!({"spec": {"startupTaints": [{"key": "boot", "effect": "NoSchedule"}]},
+        "status": {"providerID": "sim://n1"}});
+    state.apply(Kind::NodeClaim, &claim("c1", startup));
+    let taints = json!([{"key": "boot", "effect": "NoSchedule"},
+        {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"},
+        {"key": "own", "effect": "NoSchedule"}]);
+    let booting = json!({"metadata": {"labels": {"karpenter.sh/registered": "true"}},
+        "spec": {"taints": taints}});
+    state.apply(Kind::Node, &node("n1", 1, booting.clone()));
+    let shown = |state: &ClusterState| {
+        let problem = asked(&state.snapshot()).problem;
+        let taints = problem.nodes[0].taints.iter();
+        taints.map(|own| own.key.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&state), ["own"]);
+    let mut up = booting;
+    merge(
+        &mut up,
+        json!({"metadata": {"labels": {"karpenter.sh/initialized": "true"}}}),
+    );
+    state.apply(Kind::Node, &node("n1", 2, up));
+    assert_eq!(shown(&state).len(), 3);
+}

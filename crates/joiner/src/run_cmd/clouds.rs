@@ -15,6 +15,8 @@ use crate::sources;
 pub(super) struct Opened {
     /// The cloud.
     pub(super) cloud: Arc<SimulatedCloud>,
+    /// Somebody else's machines are not ours to play with.
+    is_dry_run: bool,
     /// Its machines need somebody to play their kubelets.
     kubelets: Option<(Client, Clock)>,
 }
@@ -48,14 +50,18 @@ pub(super) fn open(
     let plays = flags.simulated_kubelets.unwrap_or(!about.is_sandbox);
     Ok(Opened {
         cloud: Arc::new(cloud),
+        is_dry_run: flags.dry_run,
         kubelets: plays.then(|| (client.clone(), clock.clone())),
     })
 }
 
 impl Opened {
-    /// Plays what the cloud does by itself, for ever; with an election only while we lead, since
-    /// two players would disturb each other.
+    /// Plays what the cloud does by itself, for ever: not at all in a dry run, and with an election
+    /// only while we lead, since two players would disturb each other.
     pub(super) async fn plays(&self, leading: Option<watch::Receiver<bool>>) {
+        if self.is_dry_run {
+            return std::future::pending().await;
+        }
         let Some(mut leading) = leading else {
             return self.play().await;
         };

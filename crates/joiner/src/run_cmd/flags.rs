@@ -234,12 +234,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_gate_leaves_the_others_at_their_defaults() {
+    fn core_360_one_gate_leaves_the_others_at_their_defaults() {
         let all = gates(" NodeRepair=true , StaticCapacity=true").unwrap();
         assert!(all.node_repair && all.static_capacity && all.reserved_capacity);
         assert!(!all.node_overlay && !all.capacity_buffer);
         assert_eq!(gates("").unwrap(), FeatureGates::default());
         assert_eq!(gates("Unheard=true").unwrap(), FeatureGates::default());
+    }
+
+    #[derive(clap::Parser)]
+    struct Cli {
+        #[command(flatten)]
+        flags: RunFlags,
+    }
+
+    fn parsed(flags: &[&str]) -> RunFlags {
+        use clap::Parser as _;
+        let all = std::iter::once("run").chain(flags.iter().copied());
+        Cli::try_parse_from(all).unwrap().flags
+    }
+
+    #[test]
+    fn core_359_defaults_and_flags() {
+        let flags = parsed(&[]);
+        assert_eq!((flags.metrics_port, flags.health_probe_port), (8080, 8081));
+        assert_eq!((flags.kube_client_qps, flags.kube_client_burst), (200, 300));
+        assert_eq!(flags.leader_election_name, "karpenter-leader-election");
+        assert!(!flags.disable_leader_election && !flags.dry_run);
+        let settings = flags.settings().unwrap();
+        assert_eq!(settings.batching.max, Duration::from_secs(10));
+        assert_eq!(settings.batching.idle, None, "ours adapts");
+        let flags = parsed(&["--batch-idle-duration=1s", "--preference-policy=Ignore"]);
+        let settings = flags.settings().unwrap();
+        assert_eq!(settings.batching.idle, Some(Duration::from_secs(1)));
+        assert_eq!(settings.preferences, PreferencePolicy::Ignore);
+        for wrong in ["--preference-policy=Maybe", "--min-values-policy=None"] {
+            assert!(parsed(&[wrong]).settings().is_err(), "{wrong}");
+        }
     }
 
     #[test]
