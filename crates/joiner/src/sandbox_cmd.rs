@@ -153,6 +153,12 @@ fn greet(args: &SandboxArgs, address: SocketAddr, out: &mut dyn Write) -> anyhow
         out,
         "Pods are scheduled and become ready; nothing really runs."
     )?;
+    if args.autoscaler {
+        writeln!(
+            out,
+            "The autoscaler runs in it: apply a NodePool, and pending pods get simulated machines."
+        )?;
+    }
     if args.speed > 1 {
         writeln!(out, "Its clock runs {} times as fast as yours.", args.speed)?;
     }
