@@ -28,6 +28,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 const PARALLEL: usize = 32;
 /// Pods that end by themselves say so in an annotation; the others run for ten years.
 const RUN_SECS: i64 = 315_360_000;
+/// What the server refused is not tried again before this, or before the object has changed.
+const REFUSED_FOR: Duration = Duration::from_millis(500);
 /// Who writes.
 const MANAGER: &str = "joiner-simulated-kubelet";
 
@@ -40,6 +42,8 @@ pub struct SimulatedKubelets {
     watched: Vec<Watched>,
     kinds: BTreeMap<(String, String), Objects>,
     n_synced: usize,
+    /// Objects whose change was refused: at which version, and until when that counts.
+    refused: BTreeMap<(Resource, ObjectKey), (String, Timestamp)>,
 }
 
 impl SimulatedKubelets {
@@ -59,6 +63,7 @@ impl SimulatedKubelets {
             watched: watched(),
             kinds: BTreeMap::new(),
             n_synced: 0,
+            refused: BTreeMap::new(),
         }
     }
 
@@ -131,8 +136,14 @@ impl SimulatedKubelets {
         let mut wake = step.wake;
         // Events of containers are left out: nobody reads those of containers that do not exist.
         let mut by_object: BTreeMap<(Resource, ObjectKey), Vec<Action>> = BTreeMap::new();
+        self.refused.retain(|_, (_, until)| *until > view.now);
         for action in step.actions {
             if let Some(target) = target(&action).filter(|_| !action.is_event()) {
+                if let Some(until) = self.refused_until(&target) {
+                    // Whatever else is due has just been done.
+                    wake = wake.map(|at| at.max(until));
+                    continue;
+                }
                 by_object.entry(target).or_default().push(action);
             }
         }
@@ -152,12 +163,37 @@ impl SimulatedKubelets {
                 }
                 Done::Removed => {}
                 Done::Refused(action, why) => {
+                    self.note_refused(&action, now);
                     let again = self.kubelets.refused(&action, &why, now);
                     wake = [wake, again].into_iter().flatten().min();
                 }
             }
         }
         wake
+    }
+
+    /// Until when an object is left alone because its last change was refused; a newer version of
+    /// it is looked at at once.
+    fn refused_until(&self, target: &(Resource, ObjectKey)) -> Option<Timestamp> {
+        let (version, until) = self.refused.get(target)?;
+        (self.version(target) == *version).then_some(*until)
+    }
+
+    fn note_refused(&mut self, action: &Action, now: Timestamp) {
+        if let Some(target) = target(action) {
+            let until = now.checked_add(REFUSED_FOR).unwrap_or(now);
+            let version = self.version(&target);
+            self.refused.insert(target, (version, until));
+        }
+    }
+
+    /// The version that is known of an object; empty for one that is not.
+    fn version(&self, ((group, plural), key): &(Resource, ObjectKey)) -> String {
+        let objects = self.kinds.get(&((*group).to_owned(), (*plural).to_owned()));
+        let object = objects.and_then(|objects| objects.get(key));
+        object.map_or_else(String::new, |own| {
+            meta::text(own, "resourceVersion").to_owned()
+        })
     }
 }
 

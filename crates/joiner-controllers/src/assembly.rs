@@ -133,6 +133,7 @@ fn controllers(ctx: &Ctx) -> Vec<Arc<dyn Controller>> {
     all.extend(crate::termination::controllers(ctx));
     all.extend(crate::pool::controllers());
     all.extend(crate::upkeep::controllers(ctx.settings.gates));
+    all.extend(crate::disruption::controllers());
     all.extend(crate::observe::controllers(ctx));
     if ctx.settings.gates.static_capacity {
         all.extend(crate::static_pools::controllers());
@@ -148,8 +149,10 @@ fn controllers(ctx: &Ctx) -> Vec<Arc<dyn Controller>> {
 
 /// Everything else that runs.
 fn streams(ctx: &Ctx) -> Vec<BoxFuture<'static, ()>> {
-    let mut all: Vec<BoxFuture<'static, ()>> =
-        vec![Box::pin(crate::provisioning::run(ctx.clone()))];
+    let mut all: Vec<BoxFuture<'static, ()>> = vec![
+        Box::pin(crate::provisioning::run(ctx.clone())),
+        Box::pin(crate::disruption::run(ctx.clone())),
+    ];
     all.extend(crate::upkeep::streams(ctx));
     all.extend(crate::metrics_state::streams(ctx));
     all

@@ -10,6 +10,7 @@ pub mod claim;
 pub mod claim_template;
 pub mod conditions;
 pub mod context;
+pub mod disruption;
 pub mod engine;
 pub mod health;
 pub mod metered_cloud;

@@ -2,7 +2,7 @@
 //!
 //! It is memory on purpose: after a restart the next plan nominates anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ const LASTS_MIN: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, Default)]
 pub struct Nominations {
     until: Arc<Mutex<BTreeMap<Name, Timestamp>>>,
+    /// Nodes that headroom counts on, as of the last plan.
+    headroom: Arc<Mutex<BTreeSet<Name>>>,
 }
 
 impl Nominations {
@@ -31,6 +33,19 @@ impl Nominations {
         let mut all = self.until.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, until| *until > now);
         all.insert(name.clone(), until);
+    }
+
+    /// Nodes that headroom counts on now.
+    pub fn set_headroom(&self, nodes: BTreeSet<Name>) {
+        let mut own = self.headroom.lock().unwrap_or_else(PoisonError::into_inner);
+        *own = nodes;
+    }
+
+    /// True when headroom counts on the node.
+    #[must_use]
+    pub fn has_headroom(&self, node: &str) -> bool {
+        let own = self.headroom.lock().unwrap_or_else(PoisonError::into_inner);
+        own.contains(node)
     }
 
     /// True while it is spoken for.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+pub use joiner_disruption::Settings as DisruptionSettings;
 use joiner_model::{MinValuesPolicy, PreferencePolicy};
 
 /// Switches for parts that are not for everybody yet.
@@ -64,6 +65,8 @@ pub struct Settings {
     pub min_values: MinValuesPolicy,
     /// Switches.
     pub gates: FeatureGates,
+    /// Figures that decide about disruption.
+    pub disruption: DisruptionSettings,
     /// Leave out metrics and events about single pods, nodes and pools.
     pub quiet_state: bool,
 }

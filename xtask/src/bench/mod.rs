@@ -72,6 +72,9 @@ pub(crate) struct BenchArgs {
     /// With --live: a large cluster on the embedded control plane instead.
     #[arg(long, requires = "live")]
     embedded: bool,
+    /// With --live: measures this program instead of building one, to compare versions.
+    #[arg(long, value_name = "FILE", requires = "live")]
+    program: Option<PathBuf>,
     /// Samples less of how time grows.
     #[arg(long)]
     quick: bool,
@@ -109,19 +112,6 @@ impl Problem {
 
 /// Runs the chore.
 pub(crate) fn run(root: &Path, args: &BenchArgs) -> anyhow::Result<()> {
-    // What it measures are processes of their own, always of the release profile.
-    if args.live {
-        let asked = live::Asked {
-            pods: &args.pods,
-            catalog: args.catalog,
-            embedded: args.embedded,
-        };
-        let (section, text) = live::run(root, &asked)?;
-        return match args.write {
-            true => write(root, section, &text),
-            false => say(&text),
-        };
-    }
     if cfg!(debug_assertions) {
         return again_in_release(root);
     }
@@ -130,6 +120,19 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> anyhow::Result<()> {
         return match args.write {
             true => write(root, Section::Sandbox, &section),
             false => Ok(()),
+        };
+    }
+    if args.live {
+        let asked = live::Asked {
+            pods: &args.pods,
+            catalog: args.catalog,
+            embedded: args.embedded,
+            program: args.program.as_deref(),
+        };
+        let (section, text) = live::run(root, &asked)?;
+        return match args.write {
+            true => write(root, section, &text),
+            false => say(&text),
         };
     }
     if !args.growth {

@@ -24,6 +24,8 @@ pub(crate) const AGAIN_AFTER: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     opened: Option<Timestamp>,
+    /// When the burst began that the batch is part of: a burst may outlast several batches.
+    burst: Timestamp,
     grown: Timestamp,
     asked: BTreeSet<Name>,
     /// Who was planned for, when, and when they may ask again.
@@ -40,6 +42,9 @@ impl Batch {
         }
         if self.asked.insert(who.clone()) {
             self.opened.get_or_insert(now);
+            if self.grown.checked_add(QUIET_MAX).is_ok_and(|end| end < now) {
+                self.burst = now;
+            }
             self.grown = now;
         }
     }
@@ -48,8 +53,9 @@ impl Batch {
     pub(crate) fn closes(&self, batching: Batching) -> Option<Timestamp> {
         let opened = self.opened?;
         let quiet = batching.idle.unwrap_or_else(|| {
-            // The longer it grows, the longer the pauses in it may be.
-            let age = self.grown.duration_since(opened).unsigned_abs();
+            // The longer it grows, the longer the pauses in it may be: whoever creates a thousand
+            // pods creates the first few slowly, and a plan for those alone buys small nodes.
+            let age = self.grown.duration_since(self.burst).unsigned_abs();
             (age / 4).clamp(QUIET_MIN, QUIET_MAX)
         });
         let idle = self.grown.checked_add(quiet).unwrap_or(Timestamp::MAX);
@@ -123,6 +129,27 @@ mod tests {
             batch.ask(&n.to_string().into(), ms(n * 30));
         }
         assert_eq!(batch.closes(adaptive()), Some(ms(10_000)));
+    }
+
+    #[test]
+    fn a_burst_goes_on_after_a_plan() {
+        let mut batch = Batch::default();
+        let mut plans = 0;
+        // Pauses of up to 300 ms, now and then: only the first ones end a batch.
+        let mut now = 0i64;
+        for n in 0..200i64 {
+            now += if n % 20 == 10 { 300 } else { 20 };
+            while batch.closes(adaptive()).is_some_and(|at| at <= ms(now)) {
+                batch.close(ms(now));
+                plans += 1;
+            }
+            batch.ask(&n.to_string().into(), ms(now));
+        }
+        assert!((1..=3).contains(&plans), "{plans}");
+        // A second of silence, and the next pod is a lone one.
+        batch.close(ms(now));
+        batch.ask(&"late".into(), ms(now + 1_100));
+        assert!(batch.closes(adaptive()).unwrap() <= ms(now + 1_200));
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub(crate) fn mark_overlays(
 
 /// The same pods of the same pool give the same name, so that a retry after a crash finds what the
 /// first try made; a name that is in use gives the next one.
-fn name(pool: &NodePool, uids: &[&str], taken: &dyn Fn(&str) -> bool) -> String {
+pub(crate) fn name(pool: &NodePool, uids: &[&str], taken: &dyn Fn(&str) -> bool) -> String {
     let mut sorted = uids.to_vec();
     sorted.sort_unstable();
     let prefix: String = pool.metadata.name.chars().take(POOL_NAME_MAX).collect();

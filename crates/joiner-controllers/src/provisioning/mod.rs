@@ -8,7 +8,7 @@
 //! twice, since claims that are not launched yet are nodes to the next plan.
 
 mod batch;
-mod claims;
+pub(crate) mod claims;
 mod tell;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,8 +108,8 @@ fn ask(batch: &mut Batch, now: &Snapshot, at: Timestamp) {
     for pod in now.provisionable() {
         batch.ask(&pod.uid, at);
     }
-    for node in now.nodes() {
-        if now.is_leaving(node) && now.movable_pods(node.name(), at).next().is_some() {
+    for node in now.leaving_nodes() {
+        if now.movable_pods(node.name(), at).next().is_some() {
             batch.ask(&node.meta.uid, at);
         }
     }
@@ -232,7 +232,9 @@ async fn plan(ctx: &Ctx, now: Arc<Snapshot>, headroom: Vec<VirtualPod>) -> Optio
 
 /// Runs long work beside the runtime's own threads. On a paused clock it runs in place: time must
 /// not jump while it works.
-async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub(crate) async fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     let handle = tokio::runtime::Handle::current();
     if handle.runtime_flavor() == tokio::runtime::RuntimeFlavor::CurrentThread {
         return Some(work());

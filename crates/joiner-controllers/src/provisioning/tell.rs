@@ -1,6 +1,6 @@
 //! What people hear of a plan: logs, events, metrics, the decision log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use joiner_api::types::NodeClaim;
@@ -132,10 +132,18 @@ pub(super) fn pods(
 
 /// Tells capacity buffers what became of their headroom.
 pub(super) async fn buffers(ctx: &Ctx, asked: &Asked, plan: &Plan, headroom: &[VirtualPod]) {
+    let problem = &asked.problem;
+    let mut kept = BTreeSet::new();
+    for placement in &plan.placements {
+        let mut pods = placement.pods.iter();
+        if pods.any(|pod| asked.headroom.contains(&problem.pods[pod.0 as usize].name)) {
+            kept.insert(problem.nodes[placement.node.0 as usize].name.clone());
+        }
+    }
+    ctx.nominations.set_headroom(kept);
     if headroom.is_empty() {
         return;
     }
-    let problem = &asked.problem;
     let name = |pod: &joiner_model::PodIx| &*problem.pods[pod.0 as usize].name;
     let mut placed: BTreeMap<&str, Placed> = BTreeMap::new();
     for launch in &plan.launches {

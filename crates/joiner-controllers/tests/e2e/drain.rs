@@ -30,7 +30,7 @@ async fn two_pods(stage: &Stage, annotations: Value, more: Value) -> Value {
 
 on_both!(
     a_budget_holds_up_a_drain_until_it_is_released,
-    Setup::default().speed(4)
+    Setup::default().speed(8)
 );
 async fn a_budget_holds_up_a_drain_until_it_is_released(stage: &Stage) {
     let claim = two_pods(stage, json!({}), json!({})).await;
@@ -66,7 +66,7 @@ async fn a_budget_holds_up_a_drain_until_it_is_released(stage: &Stage) {
 
 on_both!(a_pod_that_must_not_be_disrupted_has_its_time);
 async fn a_pod_that_must_not_be_disrupted_has_its_time(stage: &Stage) {
-    let claim = two_pods(stage, json!({KEEP: "15s"}), json!({})).await;
+    let claim = two_pods(stage, json!({KEEP: "12s"}), json!({})).await;
     let pods = stage.list(PODS).await;
     let started = pods.iter().map(|own| {
         let text = own["status"]["startTime"].as_str().unwrap();
@@ -75,7 +75,7 @@ async fn a_pod_that_must_not_be_disrupted_has_its_time(stage: &Stage) {
     let ends = started
         .max()
         .unwrap()
-        .checked_add(jiff::SignedDuration::from_secs(15));
+        .checked_add(jiff::SignedDuration::from_secs(12));
     let ends = ends.unwrap();
     let uids: Vec<Value> = pods
         .iter()
@@ -98,12 +98,12 @@ async fn a_pod_that_must_not_be_disrupted_has_its_time(stage: &Stage) {
 
 on_both!(a_grace_period_ends_what_nothing_else_would);
 async fn a_grace_period_ends_what_nothing_else_would(stage: &Stage) {
-    let pool = json!({"spec": {"template": {"spec": {"terminationGracePeriod": "12s"}}}});
+    let pool = json!({"spec": {"template": {"spec": {"terminationGracePeriod": "9s"}}}});
     let claim = two_pods(stage, json!({KEEP: "true"}), pool).await;
     let asked = stage.clock.now();
     stage.delete(CLAIMS, name(&claim)).await;
     stage
-        .stays("it has its grace period", 8, async |stage| {
+        .stays("it has its grace period", 5, async |stage| {
             is_there(stage, &claim).await
         })
         .await;
@@ -112,7 +112,7 @@ async fn a_grace_period_ends_what_nothing_else_would(stage: &Stage) {
     let at = &own["metadata"]["annotations"]["karpenter.sh/nodeclaim-termination-timestamp"];
     let at: Timestamp = at.as_str().unwrap().parse().unwrap();
     let grace = at.duration_since(asked).as_secs();
-    assert!((11..=13).contains(&grace), "{grace} s");
+    assert!((8..=10).contains(&grace), "{grace} s");
     stage.gone(&claim, 60).await;
     // The replacement has the same pods, and nobody asks it to go.
     stage.all_run(2, 60).await;

@@ -1,9 +1,10 @@
 //! What is not for everybody yet: buffers, overlays, repair of nodes.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use joiner_cloud_sim::Delay;
 use joiner_controllers::settings::FeatureGates;
-use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::stage::{
@@ -44,10 +45,9 @@ async fn an_unhealthy_node_is_replaced(stage: &Stage) {
             own["lastTransitionTime"] = json!(stage.clock.now().strftime("%FT%TZ").to_string());
         }
     }
-    let status = json!({"status": {"conditions": conditions}});
-    let api = stage.api(NODES, None);
-    let patched = api.patch_status(node, &PatchParams::default(), &Patch::Merge(status));
-    patched.await.unwrap();
+    stage
+        .patch_status(NODES, node, json!({"conditions": conditions}))
+        .await;
     stage
         .stays("it may recover", 300, async |stage| {
             let claims = stage.list(CLAIMS).await;
@@ -66,7 +66,14 @@ async fn an_unhealthy_node_is_replaced(stage: &Stage) {
     stage.settles(1, 60).await;
 }
 
-on_both!(a_buffer_keeps_room_for_pods_to_come, setup());
+/// More room takes so long that pods take the room there is.
+fn slow() -> Setup {
+    let mut setup = setup();
+    setup.cloud.delays.boot = Delay::Constant(Duration::from_secs(3));
+    setup
+}
+
+on_both!(a_buffer_keeps_room_for_pods_to_come, slow());
 async fn a_buffer_keeps_room_for_pods_to_come(stage: &Stage) {
     stage.pool("general", json!({})).await;
     let template = json!({"metadata": {"name": "t", "namespace": "default"}, "template":
@@ -124,8 +131,13 @@ fn millis(text: &str) -> u32 {
 
 on_both!(an_overlay_changes_what_is_bought, setup());
 async fn an_overlay_changes_what_is_bought(stage: &Stage) {
-    stage.pool("general", json!({})).await;
-    let dear = "m-16x-arm64-linux";
+    let only = |name: &str| {
+        json!({"spec": {"template": {"spec": {"requirements": [
+            {"key": TYPE, "operator": "In", "values": [name]}]}}}})
+    };
+    let (cheap, dear) = ("c-1x-amd64-linux", "m-16x-arm64-linux");
+    stage.pool("cheap", only(cheap)).await;
+    stage.pool("dear", only(dear)).await;
     let overlay = json!({"metadata": {"name": "sale"}, "spec": {"price": "0.0001",
         "requirements": [{"key": TYPE, "operator": "In", "values": [dear]}]}});
     stage.apply(OVERLAYS, overlay).await;
@@ -135,22 +147,19 @@ async fn an_overlay_changes_what_is_bought(stage: &Stage) {
             condition(&overlays[0], "Ready") == "True Ready"
         })
         .await;
-    stage.deployment("web", 1, "500m", json!({})).await;
+    let apart = json!({"affinity": {"podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "kubernetes.io/hostname",
+            "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}]}}});
+    stage.deployment("web", 1, "500m", apart.clone()).await;
     stage.all_run(1, 60).await;
     let claim = stage.ready_claim().await;
     assert_eq!(claim["metadata"]["labels"][TYPE], dear);
     stage.delete(OVERLAYS, "sale").await;
-    let apart = json!({"affinity": {"podAntiAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "kubernetes.io/hostname",
-            "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}]}}});
     stage.deployment("other", 1, "500m", apart).await;
     stage.all_run(2, 60).await;
-    let types: BTreeSet<String> = stage
-        .list(NODES)
-        .await
-        .iter()
-        .map(|own| own["metadata"]["labels"][TYPE].as_str().unwrap().to_owned())
-        .collect();
-    assert_eq!(types.len(), 2, "{types:?}");
-    stage.agrees().await;
+    assert_eq!(stage.agrees().await, 2);
+    let claims = stage.list(CLAIMS).await;
+    let types = claims.iter().map(|own| &own["metadata"]["labels"][TYPE]);
+    let types: BTreeSet<&str> = types.map(|own| own.as_str().unwrap()).collect();
+    assert_eq!(types, BTreeSet::from([cheap, dear]));
 }

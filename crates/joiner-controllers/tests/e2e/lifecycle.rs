@@ -74,7 +74,7 @@ async fn a_replacement_is_bought_before_the_drain_is_over(stage: &Stage) {
     stage.settles(1, 60).await;
 }
 
-on_both!(a_node_with_startup_taints_waits_for_their_owner);
+on_both!(a_node_with_startup_taints_waits_for_their_owner, quick());
 async fn a_node_with_startup_taints_waits_for_their_owner(stage: &Stage) {
     let taint = json!({"key": "example.com/agent", "effect": "NoSchedule"});
     let pool = json!({"spec": {"template": {"spec": {"startupTaints": [taint]}}}});
@@ -149,22 +149,23 @@ fn only(types: &[&str]) -> Value {
     json!([{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": types}])
 }
 
-on_both!(what_is_sold_out_is_bought_elsewhere, sold_out());
-async fn what_is_sold_out_is_bought_elsewhere(stage: &Stage) {
-    let template = |types| json!({"spec": {"requirements": only(types)}});
-    let first = json!({"spec": {"weight": 50, "template": template(&[CHEAP])}});
-    stage.pool("first", first).await;
+on_both!(what_is_sold_out_is_replaced_by_something_else, sold_out());
+async fn what_is_sold_out_is_replaced_by_something_else(stage: &Stage) {
+    let template = json!({"spec": {"requirements": only(&[CHEAP, DEAR])}});
     stage
-        .pool("second", json!({"spec": {"template": template(&[DEAR])}}))
+        .pool("general", json!({"spec": {"template": template}}))
         .await;
-    stage.deployment("web", 1, "500m", json!({})).await;
+    // While the cheap one is believed to be there, the wish for it makes a claim for nothing else.
+    let term = json!({"matchExpressions": only(&[CHEAP])});
+    let wish = json!({"affinity": {"nodeAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": term}]}}});
+    stage.deployment("web", 1, "500m", wish).await;
+    stage.told("InsufficientCapacityError", "").await;
     stage.all_run(1, 60).await;
     stage.settles(1, 60).await;
     let claim = stage.ready_claim().await;
     let labels = &claim["metadata"]["labels"];
-    assert_eq!(labels["karpenter.sh/nodepool"], "second");
     assert_eq!(labels["node.kubernetes.io/instance-type"], DEAR);
-    stage.told("InsufficientCapacityError", "").await;
 }
 
 fn no_quota() -> Setup {
@@ -251,22 +252,23 @@ async fn a_machine_whose_claim_is_lost_goes(stage: &Stage) {
 
 on_both!(a_changed_template_marks_its_nodes_as_drifted, quick());
 async fn a_changed_template_marks_its_nodes_as_drifted(stage: &Stage) {
-    let claim = three_pods(stage).await;
+    let tier =
+        |value: &str| json!({"spec": {"template": {"metadata": {"labels": {"tier": value}}}}});
+    stage.pool("general", tier("gold")).await;
+    stage.deployment("web", 3, "500m", json!({})).await;
+    stage.all_run(3, 60).await;
+    let claim = stage.ready_claim().await;
     let drifted = async |stage: &Stage, expected: &str| {
         let claims = stage.list(CLAIMS).await;
         claims.len() == 1 && condition(&claims[0], "Drifted") == expected
     };
-    let label = |value: Value| json!({"spec": {"template": {"metadata": {"labels": value}}}});
-    let patch = label(json!({"tier": "gold"}));
-    stage.patch(POOLS, "general", patch).await;
+    stage.patch(POOLS, "general", tier("silver")).await;
     stage
         .until("it has drifted", 60, async |s| {
             drifted(s, "True NodePoolDrifted").await
         })
         .await;
-    stage
-        .patch(POOLS, "general", label(json!({"tier": null})))
-        .await;
+    stage.patch(POOLS, "general", tier("gold")).await;
     stage
         .until("it has not", 60, async |s| drifted(s, "").await)
         .await;
@@ -276,7 +278,7 @@ async fn a_changed_template_marks_its_nodes_as_drifted(stage: &Stage) {
 fn dry() -> Setup {
     Setup {
         dry_run: true,
-        ..quick()
+        ..Setup::default().speed(8)
     }
 }
 
@@ -287,10 +289,9 @@ async fn a_dry_run_changes_nothing(stage: &Stage) {
     let now = "2026-01-01T00:00:00Z";
     let ready = json!({"type": "Ready", "status": "True", "reason": "Ready", "message": "",
         "lastTransitionTime": now});
-    let api = stage.api(POOLS, None);
-    let status = json!({"status": {"conditions": [ready]}});
-    let patched = api.patch_status("general", &PatchParams::default(), &Patch::Merge(status));
-    patched.await.unwrap();
+    stage
+        .patch_status(POOLS, "general", json!({"conditions": [ready]}))
+        .await;
     let before = versions(stage).await;
     stage.deployment("web", 3, "500m", json!({})).await;
     stage

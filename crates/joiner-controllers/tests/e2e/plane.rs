@@ -12,15 +12,14 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::stage::{
-    BUDGETS, BUFFERS, CLAIMS, CLASSES, CONFIG_MAPS, DEPLOYMENTS, EVENTS, NODES, OVERLAYS, PODS,
-    POOLS, STATEFUL_SETS, STORAGE, TEMPLATES, VOLUME_CLAIMS, What,
+    BUDGETS, BUFFERS, CLAIMS, CLASSES, CONFIG_MAPS, DAEMON_SETS, DEPLOYMENTS, EVENTS, NODES,
+    OVERLAYS, PODS, POOLS, STATEFUL_SETS, STORAGE, TEMPLATES, VOLUME_CLAIMS, What,
 };
 
 static PLANE: OnceLock<Option<ControlPlane>> = OnceLock::new();
 static TURN: Mutex<()> = Mutex::const_new(());
 
 const REPLICA_SETS: What = ("apps", "v1", "replicasets", "ReplicaSet");
-const DAEMON_SETS: What = ("apps", "v1", "daemonsets", "DaemonSet");
 const VOLUMES: What = ("", "v1", "persistentvolumes", "PersistentVolume");
 /// What a story may leave behind, owners first.
 const SWEPT: [What; 17] = [

@@ -103,6 +103,7 @@ pub(crate) const CLASSES: What = (
     "KWOKNodeClass",
 );
 pub(crate) const DEPLOYMENTS: What = ("apps", "v1", "deployments", "Deployment");
+pub(crate) const DAEMON_SETS: What = ("apps", "v1", "daemonsets", "DaemonSet");
 pub(crate) const STATEFUL_SETS: What = ("apps", "v1", "statefulsets", "StatefulSet");
 pub(crate) const STORAGE: What = ("storage.k8s.io", "v1", "storageclasses", "StorageClass");
 pub(crate) const BUDGETS: What = (
@@ -119,9 +120,7 @@ macro_rules! on_both {
     };
     ($name:ident, $setup:expr) => {
         mod $name {
-            #[expect(unused_imports, reason = "not every story has a setup of its own")]
             use super::*;
-            use crate::stage::Stage;
 
             #[tokio::test(start_paused = true)]
             async fn embedded() {
@@ -259,6 +258,16 @@ impl Stage {
             .unwrap();
     }
 
+    /// Merges something into the status of an object of the cluster.
+    pub(crate) async fn patch_status(&self, what: What, name: &str, status: Value) {
+        let patch = Patch::Merge(json!({"status": status}));
+        let api = self.api(what, None);
+        let patched = api
+            .patch_status(name, &PatchParams::default(), &patch)
+            .await;
+        patched.unwrap();
+    }
+
     /// Asks for the end of an object of the cluster or of the default namespace.
     pub(crate) async fn delete(&self, what: What, name: &str) {
         let api = self.api(what, namespace_of(what));
@@ -350,12 +359,13 @@ impl Stage {
         text
     }
 
-    /// A KWOKNodeClass and a pool that buys linux on demand; `more` is merged into it.
+    /// A KWOKNodeClass and a pool that buys linux on demand and whose nodes nobody disrupts; `more`
+    /// is merged into it.
     pub(crate) async fn pool(&self, name: &str, more: Value) {
         self.apply(CLASSES, json!({"metadata": {"name": "default"}}))
             .await;
         let mut pool = json!({"metadata": {"name": name}, "spec": {
-            "disruption": {"consolidateAfter": "Never"},
+            "disruption": {"consolidateAfter": "Never", "budgets": [{"nodes": "0"}]},
             "template": {"spec": {
                 "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"},
                 "requirements": [

@@ -2,7 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{CLAIMS, CLASSES, NODES, POOLS, Stage, condition, on_both};
+use crate::stage::{CLAIMS, CLASSES, NODES, POOLS, Setup, Stage, condition, on_both};
+
+/// Who was told that there is nothing for them asks again after seconds; on a real control plane it
+/// need not be that long.
+fn quick() -> Setup {
+    Setup::default().speed(4)
+}
 
 /// Waits for a condition of the only pool.
 async fn pool_is(stage: &Stage, kind: &str, expected: &str) {
@@ -15,7 +21,7 @@ async fn pool_is(stage: &Stage, kind: &str, expected: &str) {
         .await;
 }
 
-on_both!(a_pool_without_its_class_buys_nothing);
+on_both!(a_pool_without_its_class_buys_nothing, quick());
 async fn a_pool_without_its_class_buys_nothing(stage: &Stage) {
     let class = json!({"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "later"});
     let pool = json!({"spec": {"template": {"spec": {"nodeClassRef": class}}}});
@@ -36,7 +42,7 @@ async fn a_pool_without_its_class_buys_nothing(stage: &Stage) {
     stage.settles(1, 30).await;
 }
 
-on_both!(a_pool_that_makes_no_sense_says_so);
+on_both!(a_pool_that_makes_no_sense_says_so, quick());
 async fn a_pool_that_makes_no_sense_says_so(stage: &Stage) {
     let requirements = |operator: &str| {
         json!({"spec": {"template": {"spec": {"requirements": [
@@ -57,7 +63,7 @@ async fn a_pool_that_makes_no_sense_says_so(stage: &Stage) {
     stage.settles(1, 30).await;
 }
 
-on_both!(a_pod_that_fits_nowhere_is_told_why);
+on_both!(a_pod_that_fits_nowhere_is_told_why, quick());
 async fn a_pod_that_fits_nowhere_is_told_why(stage: &Stage) {
     stage.pool("general", json!({})).await;
     stage.deployment("huge", 1, "5000", json!({})).await;

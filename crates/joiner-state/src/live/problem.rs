@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use joiner_api::labels::UNREGISTERED_TAINT;
 use joiner_model::{
     InstanceType, Labels, Name, Node, NodeIx, OfferingIx, Policy, Problem, TypeIx, keys,
 };
@@ -68,6 +69,16 @@ impl Snapshot {
         }
     }
 
+    /// Nodes on their way out, some of them twice. Looks at few nodes closely: with thousands of
+    /// them, asking each for its claim would take longer than everything else.
+    pub fn leaving_nodes(&self) -> impl Iterator<Item = &Arc<LiveNode>> {
+        let deleted = self.nodes().filter(|node| node.meta.deleting.is_some());
+        let going = self.claims().filter(|claim| is_going(claim));
+        let ids = going.filter_map(|claim| claim.provider_id.as_deref());
+        let nodes = deleted.chain(ids.flat_map(|id| self.nodes_with_id(id)));
+        nodes.filter(|node| self.is_leaving(node))
+    }
+
     /// Pods of a node that need a place elsewhere now: those that can move.
     pub fn movable_pods<'s>(
         &'s self,
@@ -128,7 +139,7 @@ impl Snapshot {
     }
 
     fn leaving(&self, more: &BTreeSet<Name>) -> BTreeSet<Name> {
-        let going = self.nodes().filter(|node| self.is_leaving(node));
+        let going = self.leaving_nodes();
         let mut leaving: BTreeSet<Name> = going.map(|node| node.name().clone()).collect();
         leaving.extend(more.iter().cloned());
         leaving
@@ -159,7 +170,13 @@ impl Snapshot {
     }
 
     fn add_nodes(&self, objects: &mut Objects, leaving: &BTreeSet<Name>) {
+        let mut claims = self.claims.values();
+        let launching = claims.any(|claim| claim.provider_id.is_none());
         for node in self.nodes.values() {
+            // Whose node this is shows with the id of a claim's machine; that claim counts already.
+            if launching && self.claim_of(node).is_none() && is_unregistered(node) {
+                continue;
+            }
             // A node of ours without a type yet cannot be judged; its claim stands for it.
             let unknown = node.meta.label(keys::INSTANCE_TYPE).is_none();
             if unknown && self.claim_of(node).is_some() && !node.says(keys::INITIALIZED) {
@@ -244,6 +261,12 @@ impl Snapshot {
             problem.nodes.push(node);
         }
     }
+}
+
+/// A node that was bought, and that nobody has taken in yet.
+fn is_unregistered(node: &LiveNode) -> bool {
+    let bought = node.pool().is_some() || node.has_taint(&UNREGISTERED_TAINT);
+    bought && !node.says(keys::REGISTERED)
 }
 
 /// A claim that will not be a node for long.

@@ -243,6 +243,27 @@ fn a_claim_in_flight_is_a_node_of_the_planned_type() {
 }
 
 #[test]
+fn a_machine_that_joins_before_its_claim_is_told_counts_once() {
+    let mut state = ClusterState::default();
+    state.apply(Kind::NodePool, &pool());
+    state.apply(Kind::Pod, &pod("a", 1, json!({})));
+    let planned = json!({"metadata": {"annotations": {"joiner.dev/planned": "small/a/on-demand"}}});
+    state.apply(Kind::NodeClaim, &claim("c1", planned));
+    let labels = json!({"karpenter.sh/nodepool": "general",
+        "node.kubernetes.io/instance-type": "small"});
+    let joined = json!({"metadata": {"labels": labels}, "spec": {"providerID": "sim://x"}});
+    state.apply(Kind::Node, &node("n1", 1, joined));
+    assert_eq!(asked(&state.snapshot()).problem.nodes.len(), 1);
+    // Told, claim and node are one.
+    let launched = json!({"metadata": {"resourceVersion": "2"}, "status": {"providerID": "sim://x"}});
+    state.apply(Kind::NodeClaim, &claim("c1", launched));
+    assert_eq!(asked(&state.snapshot()).problem.nodes.len(), 1);
+    // A node of somebody else's counts for itself.
+    state.apply(Kind::Node, &node("other", 1, json!({})));
+    assert_eq!(asked(&state.snapshot()).problem.nodes.len(), 2);
+}
+
+#[test]
 fn pods_of_a_node_that_goes_need_a_place() {
     let mut state = ClusterState::default();
     state.apply(Kind::NodePool, &pool());

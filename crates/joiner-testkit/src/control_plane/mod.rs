@@ -414,6 +414,9 @@ fn controller_arguments(program: Program, folder: &Path) -> Vec<String> {
         format!("--kubeconfig={}", path(KUBECONFIG)),
         "--leader-elect=false".to_owned(),
         "--secure-port=0".to_owned(),
+        // By default 20 pods a second are created: a story of 5,000 would take minutes to begin.
+        "--kube-api-qps=1000".to_owned(),
+        "--kube-api-burst=2000".to_owned(),
     ];
     if program == Program::ControllerManager {
         let key = path(&format!("{CERTIFICATES}/apiserver.key"));

@@ -46,6 +46,15 @@ impl Picture {
         self.nodes.iter().fold(0.0, |sum, node| sum + node.price)
     }
 
+    /// Changes when a node comes, goes, or becomes ready.
+    pub(super) fn fingerprint(&self) -> String {
+        let nodes = self.nodes.iter();
+        let parts: Vec<String> = nodes
+            .map(|own| format!("{} {}", own.name, own.state))
+            .collect();
+        parts.join(",")
+    }
+
     /// Types and how many of each: `2 m5.large, 1 r5.large`.
     pub(super) fn types(&self) -> String {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();

@@ -19,8 +19,8 @@ const REPLICAS: [usize; 6] = [0, 5, 12, 5, 1, 0];
 const TYPES: [&str; 4] = ["c5.large", "m5.large", "r5.large", "m5.xlarge"];
 /// A chapter that takes longer than this (of the cluster's time) has gone wrong.
 const CHAPTER_MAX: Duration = Duration::from_secs(300);
-/// How long to look on after a chapter's end.
-const PAUSE: Duration = Duration::from_secs(10);
+/// A chapter ends when its pods run and no node has come or gone for this long.
+const QUIET: Duration = Duration::from_secs(60);
 
 /// Acts on the world.
 pub(super) struct Story {
@@ -114,8 +114,8 @@ pub(super) async fn play(
         story.scale(replicas).await?;
         let text = format!("Deployment inflate (1 GiB pods) scaled to {replicas}");
         screen.chapter(out, begun, &text)?;
-        let picture = wait(story, scene, screen, out, (replicas, frame)).await?;
-        let took = Duration::try_from(picture.at.duration_since(begun)).unwrap_or_default();
+        let (ran, picture) = wait(story, scene, screen, out, (replicas, frame)).await?;
+        let took = Duration::try_from(ran.duration_since(begun)).unwrap_or_default();
         let line = chapter_line(replicas, &picture, took);
         screen.chapter(out, picture.at, &line)?;
         told.push(Told {
@@ -127,27 +127,35 @@ pub(super) async fn play(
     Ok(told)
 }
 
-/// Shows how things go until the chapter's pods run, and a little longer.
+/// Shows how things go until the chapter's pods run and nodes neither come nor go. Returns when the
+/// pods ran, and what is to be seen in the end.
 async fn wait(
     story: &Story,
     scene: &Scene,
     screen: &mut Screen,
     out: &mut dyn Write,
     (replicas, frame): (usize, Duration),
-) -> anyhow::Result<Picture> {
+) -> anyhow::Result<(Timestamp, Picture)> {
     let latest = story.clock.now() + CHAPTER_MAX;
-    let mut done: Option<(Timestamp, Picture)> = None;
+    let mut ran: Option<Timestamp> = None;
+    let mut last: Option<(Timestamp, String)> = None;
     loop {
         let picture = scene.picture().await?;
         screen.show(out, &picture)?;
         let now = picture.at;
-        if picture.n_running == replicas && picture.n_waiting == 0 {
-            let (until, _) = done.get_or_insert_with(|| (now + PAUSE, picture.clone()));
-            if now >= *until {
-                break;
-            }
-        } else {
-            done = None;
+        let runs = picture.n_running == replicas && picture.n_waiting == 0;
+        if runs {
+            ran.get_or_insert(now);
+        }
+        let nodes = picture.fingerprint();
+        if last.as_ref().is_none_or(|(_, before)| *before != nodes) {
+            last = Some((now, nodes));
+        }
+        let quiet = last
+            .as_ref()
+            .is_some_and(|(since, _)| now >= *since + QUIET);
+        if let (Some(ran), true) = (ran, runs && (quiet || picture.nodes.is_empty())) {
+            return Ok((ran, picture));
         }
         if now > latest {
             bail!(
@@ -160,7 +168,6 @@ async fn wait(
         // The viewer's time, not the cluster's.
         tokio::time::sleep(frame).await;
     }
-    done.map(|(_, picture)| picture).context("nothing was seen")
 }
 
 fn chapter_line(replicas: usize, picture: &Picture, took: Duration) -> String {

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use clap::{ArgAction, Args, ValueEnum};
 use joiner_api::types::DurationText;
 use joiner_controllers::Settings;
-use joiner_controllers::settings::{Batching, FeatureGates};
+use joiner_controllers::settings::{Batching, DisruptionSettings, FeatureGates};
 use joiner_model::{MinValuesPolicy, PreferencePolicy};
 
 /// Clouds that can be named.
@@ -108,6 +108,9 @@ pub(crate) struct RunFlags {
     /// Switches, as Name=bool,...: NodeRepair, ReservedCapacity, SpotToSpotConsolidation, NodeOverlay, StaticCapacity, CapacityBuffer
     #[arg(long, env = "FEATURE_GATES", default_value = "")]
     pub(crate) feature_gates: String,
+    /// Consolidate as upstream does: moving pods costs nothing, and at most one node replaces others
+    #[arg(long, default_value_t = false, action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) disrupt_like_upstream: bool,
     #[command(flatten)]
     pub(crate) accepted: AcceptedFlags,
 }
@@ -179,6 +182,7 @@ impl RunFlags {
                  Strict or BestEffort"
             ),
         };
+        let gates = gates(&self.feature_gates)?;
         Ok(Settings {
             batching: Batching {
                 idle: self.batch_idle_duration,
@@ -186,9 +190,24 @@ impl RunFlags {
             },
             preferences,
             min_values,
-            gates: gates(&self.feature_gates)?,
+            gates,
+            disruption: self.disruption(gates),
             quiet_state: self.disable_cluster_state_observability,
         })
+    }
+}
+
+impl RunFlags {
+    fn disruption(&self, gates: FeatureGates) -> DisruptionSettings {
+        let settings = DisruptionSettings {
+            spot_to_spot: gates.spot_to_spot_consolidation,
+            ..DisruptionSettings::default()
+        };
+        if self.disrupt_like_upstream {
+            settings.as_upstream()
+        } else {
+            settings
+        }
     }
 }
 

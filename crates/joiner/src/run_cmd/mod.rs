@@ -158,10 +158,9 @@ async fn lead(autoscaler: &Autoscaler, election: Option<&Election>) {
         if leading.wait_for(|leads| *leads).await.is_err() {
             return;
         }
-        tracing::info!("leading");
         tokio::select! {
             () = autoscaler.lead() => {}
-            _ = leading.wait_for(|leads| !*leads) => tracing::warn!("no longer leading"),
+            _ = leading.wait_for(|leads| !*leads) => {}
         }
     }
 }

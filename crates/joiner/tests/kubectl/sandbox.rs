@@ -45,7 +45,13 @@ impl Sandbox {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let kubeconfig = folder.join(format!("kubeconfig-{name}-{}", std::process::id()));
         let mut child = Command::new(env!("CARGO_BIN_EXE_joiner"))
-            .args(["sandbox", "--autoscaler=false", "--speed", SPEED, "--kubeconfig"])
+            .args([
+                "sandbox",
+                "--autoscaler=false",
+                "--speed",
+                SPEED,
+                "--kubeconfig",
+            ])
             .arg(&kubeconfig)
             .stdout(Stdio::piped())
             .spawn()

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use joiner_testkit::control_plane::{Program as Part, Programs};
 
-use super::program::{Program, Usage, joiner};
+use super::program::{Joiner, Program, Usage};
 use super::seen::Watch;
 use super::{machine, story, thousands, until};
 use crate::control_plane::tell;
@@ -16,7 +16,7 @@ use crate::control_plane::tell;
 /// No part of it takes longer.
 const PART_MAX: Duration = Duration::from_secs(30 * 60);
 /// How long a cluster is left alone before memory counts as steady.
-const STEADY: Duration = Duration::from_secs(60);
+const STEADY: Duration = Duration::from_secs(30);
 /// Pods that come one by one.
 const NEWCOMERS: usize = 11;
 
@@ -31,8 +31,8 @@ struct Figures {
 }
 
 /// A cluster and those who work on it.
-struct Place {
-    root: PathBuf,
+struct Place<'a> {
+    joiner: &'a Joiner,
     folder: PathBuf,
     kubectl: PathBuf,
     _sandbox: Program,
@@ -40,15 +40,15 @@ struct Place {
 
 /// Builds the cluster up and measures.
 pub(super) fn run(
-    root: &Path,
+    joiner: &Joiner,
     programs: &Programs,
-    nodes: usize,
-    pods: usize,
+    logs: &Path,
+    (nodes, pods): (usize, usize),
 ) -> anyhow::Result<String> {
-    let place = Place::open(root, programs)?;
+    let place = Place::open(joiner, programs, logs)?;
     let mut program = place.start()?;
     place.apply(&story::list(&story::crowd_pools(nodes)))?;
-    let watch = Watch::begin(&|| place.kubectl())?;
+    let watch = Watch::begin(&|| place.kubectl());
     until("the nodes", PART_MAX, || {
         program.usage()?;
         Ok(watch.seen().nodes_up() >= nodes)
@@ -88,7 +88,7 @@ pub(super) fn run(
 }
 
 /// Lets pods come one by one; from each to its claim, in order.
-fn newcomers(place: &Place, program: &mut Program, watch: &Watch) -> anyhow::Result<Vec<f64>> {
+fn newcomers(place: &Place<'_>, program: &mut Program, watch: &Watch) -> anyhow::Result<Vec<f64>> {
     let mut answers = Vec::new();
     for ix in 0..NEWCOMERS {
         let before = watch.seen().claims().len();
@@ -111,30 +111,30 @@ fn newcomers(place: &Place, program: &mut Program, watch: &Watch) -> anyhow::Res
     Ok(answers)
 }
 
-impl Place {
-    fn open(root: &Path, programs: &Programs) -> anyhow::Result<Self> {
-        let folder = root.join("target/bench-crowd");
-        std::fs::create_dir_all(&folder).context("cannot create a folder")?;
+impl<'a> Place<'a> {
+    fn open(joiner: &'a Joiner, programs: &Programs, folder: &Path) -> anyhow::Result<Self> {
         let kubeconfig = folder.join("kubeconfig");
         // What an earlier run has left.
         let _ = std::fs::remove_file(&kubeconfig);
-        let mut command = joiner(root);
+        let mut command = joiner.call();
         command.args(["sandbox", "--nodes=0", "--autoscaler=false", "--kubeconfig"]);
         command.arg(&kubeconfig);
         let place = Self {
             _sandbox: Program::start(&mut command, &folder.join("sandbox.log"))?,
-            root: root.to_owned(),
+            joiner,
             kubectl: programs.path(Part::Kubectl).context("there is no kubectl")?,
-            folder,
+            folder: folder.to_owned(),
         };
         until("the sandbox", Duration::from_secs(30), || Ok(kubeconfig.is_file()))?;
         Ok(place)
     }
 
     fn start(&self) -> anyhow::Result<Program> {
-        let mut command = joiner(&self.root);
+        let mut command = self.joiner.call();
         command.args(["run", "--cloud", "simulated", "--metrics-port=0"]);
         command.args(["--health-probe-port=0", "--feature-gates=StaticCapacity=true"]);
+        // The cluster is to be built up soon; its steady state has no writes to hold back.
+        command.args(["--kube-client-qps=2000", "--kube-client-burst=4000"]);
         command.arg("--kubeconfig").arg(self.folder.join("kubeconfig"));
         // One after the other: nobody waits for a lease to run out.
         command.arg("--disable-leader-election");
@@ -165,14 +165,14 @@ impl Figures {
         let answers = &self.answers_secs;
         let ms = |ix: usize| answers.get(ix).map_or(0.0, |secs| secs * 1e3);
         let lines = [
-            format!("| resident memory, a minute after the start, MiB | {} |", self.fresh.rss_kib / 1024),
+            format!("| resident memory, a minute after everything is listed, MiB | {} |", self.fresh.rss_kib / 1024),
             format!("| most memory until then, MiB | {} |", self.fresh.peak_kib / 1024),
             format!("| resident memory of the process that saw it all grow, MiB | {} |", self.grown.rss_kib / 1024),
             format!("| most memory of that process, MiB | {} |", self.grown.peak_kib / 1024),
             format!("| from its start until everything is listed, seconds | {:.1} |", self.sync_secs),
             format!("| CPU when nothing happens, share of a core | {:.3} |", self.idle_cpu),
             format!("| from a new pod to its NodeClaim, median, ms | {:.0} |", ms(answers.len() / 2)),
-            format!("| the same, worst of {} , ms | {:.0} |", answers.len(), ms(answers.len().saturating_sub(1))),
+            format!("| the same, worst of {}, ms | {:.0} |", answers.len(), ms(answers.len().saturating_sub(1))),
         ];
         format!(
             "## A large cluster\n\n\

@@ -13,8 +13,10 @@ mod story;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use clap::ValueEnum;
 
+use self::program::Joiner;
 use super::table::{Section, machine, thousands};
 use crate::control_plane::{Found, find_or_build};
 use crate::say;
@@ -98,6 +100,8 @@ pub(super) struct Asked<'a> {
     pub(super) catalog: Option<Catalog>,
     /// The large cluster instead of the scale-out.
     pub(super) embedded: bool,
+    /// The program to measure, if not one that is built now.
+    pub(super) program: Option<&'a Path>,
 }
 
 /// Plays what is asked for; returns a section of the page.
@@ -106,11 +110,16 @@ pub(super) fn run(root: &Path, asked: &Asked<'_>) -> anyhow::Result<(Section, St
         Found::Programs(programs) => programs,
         Found::Nothing(why) => anyhow::bail!(why),
     };
-    program::build(root)?;
+    let joiner = match asked.program {
+        Some(path) => Joiner::at(path),
+        None => Joiner::build(root)?,
+    };
+    let logs = root.join("target/bench-live");
+    std::fs::create_dir_all(&logs).context("cannot create a folder for logs")?;
     if asked.embedded {
         let pods = asked.pods.first().copied().unwrap_or(CROWD.1);
         let nodes = (pods * CROWD.0 / CROWD.1).max(1);
-        let text = crowd::run(root, &programs, nodes, pods)?;
+        let text = crowd::run(&joiner, &programs, &logs, (nodes, pods))?;
         return Ok((Section::Crowd, text));
     }
     let sizes = match asked.pods {
@@ -123,7 +132,7 @@ pub(super) fn run(root: &Path, asked: &Asked<'_>) -> anyhow::Result<(Section, St
     say(HEADER)?;
     for catalog in catalogs {
         for pods in sizes {
-            let story = scale_out::run(root, &programs, catalog, *pods)?;
+            let story = scale_out::run(&joiner, &programs, &logs, (catalog, *pods))?;
             lines.push(story.render(catalog, *pods));
             let theirs = INCUMBENT.iter();
             let theirs = theirs.filter(|own| own.catalog == catalog && own.pods == *pods);

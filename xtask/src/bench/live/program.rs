@@ -1,7 +1,7 @@
 //! The program that is measured, as a process: memory and CPU as the system counts them.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::Context;
@@ -27,18 +27,32 @@ pub(super) struct Usage {
     pub(super) cpu_secs: f64,
 }
 
-/// Builds `joiner` as users get it, but for link-time optimization.
-pub(super) fn build(root: &Path) -> anyhow::Result<()> {
-    let mut command = cargo(root);
-    command.args(["build", "--quiet", "--release", "--package", "joiner"]);
-    let status = command.status().context("cannot run cargo")?;
-    anyhow::ensure!(status.success(), "cargo build: {status}");
-    Ok(())
+/// The `joiner` that is measured.
+pub(super) struct Joiner {
+    path: PathBuf,
 }
 
-/// A call of the program that was built.
-pub(super) fn joiner(root: &Path) -> Command {
-    Command::new(root.join("target/release/joiner"))
+impl Joiner {
+    /// One that somebody has built.
+    pub(super) fn at(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+        }
+    }
+
+    /// Builds it as users get it, but for link-time optimization.
+    pub(super) fn build(root: &Path) -> anyhow::Result<Self> {
+        let mut command = cargo(root);
+        command.args(["build", "--quiet", "--release", "--package", "joiner"]);
+        let status = command.status().context("cannot run cargo")?;
+        anyhow::ensure!(status.success(), "cargo build: {status}");
+        Ok(Self::at(&root.join("target/release/joiner")))
+    }
+
+    /// A call of it.
+    pub(super) fn call(&self) -> Command {
+        Command::new(&self.path)
+    }
 }
 
 impl Program {

@@ -8,7 +8,7 @@ use anyhow::Context;
 use joiner_testkit::control_plane::{ControlPlane, Program as Part, Programs};
 use serde_json::{Value, json};
 
-use super::program::{Program, Usage, joiner};
+use super::program::{Joiner, Program, Usage};
 use super::seen::{Times, Watch};
 use super::{Catalog, story, until};
 use crate::control_plane::tell;
@@ -39,10 +39,10 @@ pub(super) struct Story {
 
 /// Plays the story once.
 pub(super) fn run(
-    root: &Path,
+    joiner: &Joiner,
     programs: &Programs,
-    catalog: Catalog,
-    pods: usize,
+    logs: &Path,
+    (catalog, pods): (Catalog, usize),
 ) -> anyhow::Result<Story> {
     let mut plane = ControlPlane::start_with(programs)?;
     anyhow::ensure!(
@@ -52,18 +52,18 @@ pub(super) fn run(
     );
     let types = match catalog {
         Catalog::Generic => None,
-        Catalog::Ec2 => Some(write_types(root, plane.folder())?),
+        Catalog::Ec2 => Some(write_types(joiner, plane.folder())?),
     };
-    let floor = floor(root, plane.folder(), types.as_deref(), pods)?;
+    let floor = floor(joiner, plane.folder(), types.as_deref(), pods)?;
     prepare(&plane)?;
     let kubeconfig = account(&plane)?;
-    let mut command = joiner(root);
+    let mut command = joiner.call();
     command.args(["run", "--cloud", "simulated", "--metrics-port=0"]);
     command.args(["--health-probe-port=0", "--kubeconfig"]).arg(&kubeconfig);
     if let Some(types) = &types {
         command.arg("--instance-types").arg(types);
     }
-    let log = root.join("target").join("bench-live.log");
+    let log = logs.join(format!("{catalog:?}-{pods}.log"));
     let mut program = Program::start(&mut command, &log)?;
     apply(&plane, &story::list(&story::pool()))?;
     plane.kubectl(&["wait", "--for=condition=Ready", "nodepool/default", "--timeout=60s"])?;
@@ -74,7 +74,7 @@ pub(super) fn run(
         command.arg("--kubeconfig").arg(&config);
         command
     };
-    let watch = Watch::begin(&kubectl)?;
+    let watch = Watch::begin(&kubectl);
     apply(&plane, &story::list(&story::deployments(pods)))?;
     until("all pods to run", STORY_MAX, || {
         plane.check()?;
@@ -141,8 +141,8 @@ fn account(plane: &ControlPlane) -> anyhow::Result<PathBuf> {
 }
 
 /// Writes the catalog of EC2.
-fn write_types(root: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
-    let mut command = joiner(root);
+fn write_types(joiner: &Joiner, folder: &Path) -> anyhow::Result<PathBuf> {
+    let mut command = joiner.call();
     command.args(["catalog", "--category=c,m,r", "--capacity-type=on-demand"]);
     command.args(["--zone=us-east-1a,us-east-1b,us-east-1c", "-o", "json"]);
     let path = folder.join("instance-types.json");
@@ -151,12 +151,12 @@ fn write_types(root: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// What no plan for these pods undercuts.
-fn floor(root: &Path, folder: &Path, types: Option<&Path>, pods: usize) -> anyhow::Result<f64> {
+fn floor(joiner: &Joiner, folder: &Path, types: Option<&Path>, pods: usize) -> anyhow::Result<f64> {
     let mut objects = story::pool();
     objects.extend(story::deployments(pods));
     let path = folder.join("story.json");
     std::fs::write(&path, story::list(&objects)).context("cannot write the story")?;
-    let mut command = joiner(root);
+    let mut command = joiner.call();
     command.arg("plan").arg("-f").arg(&path).args(["-o", "json"]);
     if let Some(types) = types {
         command.arg("--instance-types").arg(types);

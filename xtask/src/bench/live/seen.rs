@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use serde::Deserialize;
 
 /// The label that tells what a node costs.
@@ -197,37 +196,38 @@ impl Seen {
 /// Watches a cluster until it is dropped.
 pub(super) struct Watch {
     seen: Arc<Mutex<Seen>>,
-    children: Vec<Child>,
+    /// Those who watch now; none once it is over.
+    children: Arc<Mutex<Option<Vec<Child>>>>,
     /// When it began.
     pub(super) began: Instant,
 }
 
 impl Watch {
     /// Begins to watch; `kubectl` makes calls to the cluster.
-    pub(super) fn begin(kubectl: &dyn Fn() -> Command) -> anyhow::Result<Self> {
-        let mut watch = Self {
+    pub(super) fn begin(kubectl: &dyn Fn() -> Command) -> Self {
+        let watch = Self {
             seen: Arc::default(),
-            children: Vec::new(),
+            children: Arc::new(Mutex::new(Some(Vec::new()))),
             began: Instant::now(),
         };
         for path in PATHS {
             let mut command = kubectl();
-            command.args(["get", "--raw", path]);
-            command.stdin(Stdio::null()).stdout(Stdio::piped());
-            let mut child = command.stderr(Stdio::null()).spawn();
-            let child_out = child.as_mut().ok().and_then(|child| child.stdout.take());
-            watch.children.push(child.context("cannot run kubectl")?);
-            let out = child_out.context("kubectl has no output")?;
-            let (seen, began) = (Arc::clone(&watch.seen), watch.began);
+            command.args(["get", "--raw", path]).stdin(Stdio::null());
+            command.stdout(Stdio::piped()).stderr(Stdio::null());
+            let (seen, children) = (Arc::clone(&watch.seen), Arc::clone(&watch.children));
+            let began = watch.began;
+            // A server ends a watch that cannot follow; the next one starts with what there is.
             std::thread::spawn(move || {
-                for line in BufReader::new(out).lines().map_while(Result::ok) {
-                    if let Ok(line) = serde_json::from_str::<Line>(&line) {
-                        locked(&seen).take(line, began.elapsed());
+                while let Some(out) = start(&mut command, &children) {
+                    for line in BufReader::new(out).lines().map_while(Result::ok) {
+                        if let Ok(line) = serde_json::from_str::<Line>(&line) {
+                            locked(&seen).take(line, began.elapsed());
+                        }
                     }
                 }
             });
         }
-        Ok(watch)
+        watch
     }
 
     /// What was seen so far.
@@ -236,9 +236,19 @@ impl Watch {
     }
 }
 
+/// Starts a call and returns its output; nothing once it is over.
+fn start(command: &mut Command, children: &Mutex<Option<Vec<Child>>>) -> Option<ChildStdout> {
+    let mut children = locked(children);
+    let children = children.as_mut()?;
+    let mut child = command.spawn().ok()?;
+    let out = child.stdout.take();
+    children.push(child);
+    out
+}
+
 impl Drop for Watch {
     fn drop(&mut self) {
-        for child in &mut self.children {
+        for mut child in locked(&self.children).take().into_iter().flatten() {
             // One that has ended already is as good.
             let _ = child.kill();
             let _ = child.wait();
@@ -246,8 +256,8 @@ impl Drop for Watch {
     }
 }
 
-fn locked(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

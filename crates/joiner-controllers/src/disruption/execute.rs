@@ -1,0 +1,179 @@
+//! Carries commands out, and undoes those that cannot be finished.
+
+use std::sync::Arc;
+
+use joiner_api::labels::DISRUPTED_TAINT;
+use joiner_api::types::{NodeClaim, Taint};
+use joiner_model::Name;
+use joiner_state::live::{Kind, LiveClaim, LiveNode, Snapshot};
+use serde_json::{Value, json};
+
+use super::intent::{COMMAND, Intent};
+use crate::claim;
+use crate::context::{Ctx, Failure};
+use crate::observe;
+
+/// The condition that says why a claim goes.
+const DISRUPTION_REASON: &str = "DisruptionReason";
+
+/// Begins a command: members are marked, then replacements are created. What cannot be begun is
+/// undone.
+///
+/// # Errors
+/// What was in the way.
+pub(super) async fn begin(
+    ctx: &Ctx,
+    intent: &Intent,
+    replacements: &[NodeClaim],
+) -> Result<(), Failure> {
+    let result = try_begin(ctx, intent, replacements).await;
+    if result.is_err() {
+        undo(ctx, intent).await;
+    }
+    result
+}
+
+async fn try_begin(ctx: &Ctx, intent: &Intent, replacements: &[NodeClaim]) -> Result<(), Failure> {
+    for name in &intent.members {
+        let snapshot = ctx.world.snapshot();
+        let Some(claim) = snapshot.claim(name) else {
+            return Err(Failure::Other(format!("NodeClaim {name} is gone")));
+        };
+        if let Some(node) = snapshot.node_of(claim) {
+            taint(ctx, node).await?;
+        }
+        mark(ctx, claim, intent).await?;
+    }
+    for replacement in replacements {
+        let object = serde_json::to_value(replacement).unwrap_or_default();
+        ctx.api.create(Kind::NodeClaim, &object).await?;
+    }
+    Ok(())
+}
+
+async fn taint(ctx: &Ctx, node: &LiveNode) -> Result<(), Failure> {
+    if node.has_taint(&DISRUPTED_TAINT) {
+        return Ok(());
+    }
+    let mut taints: Vec<Taint> = node.taints.clone();
+    taints.retain(|own| own.key != DISRUPTED_TAINT.key);
+    taints.push(Taint {
+        key: DISRUPTED_TAINT.key.to_owned(),
+        value: None,
+        effect: DISRUPTED_TAINT.effect,
+        time_added: None,
+    });
+    ctx.api
+        .patch(Kind::Node, node.name(), &taints_patch(node, &taints))
+        .await?;
+    tracing::info!(Node = &**node.name(), "tainted node");
+    Ok(())
+}
+
+fn taints_patch(node: &LiveNode, taints: &[Taint]) -> Value {
+    json!({
+        "metadata": {"resourceVersion": node.meta.version.to_string()},
+        "spec": {"taints": taints},
+    })
+}
+
+async fn mark(ctx: &Ctx, claim: &LiveClaim, intent: &Intent) -> Result<(), Failure> {
+    let patch = json!({"metadata": {"annotations": {COMMAND: intent.text()}}});
+    ctx.api.patch(Kind::NodeClaim, claim.name(), &patch).await?;
+    let snapshot = ctx.world.snapshot();
+    let claim = snapshot.claim(claim.name());
+    let Some(claim) = claim else {
+        return Err(Failure::Other("the NodeClaim is gone".to_owned()));
+    };
+    let mut set = claim::conditions(claim, ctx.clock.now());
+    set.set_true_for(DISRUPTION_REASON, &intent.reason, &intent.reason);
+    write(ctx, claim, set.finished()).await
+}
+
+async fn write(
+    ctx: &Ctx,
+    claim: &LiveClaim,
+    finished: crate::conditions::Finished,
+) -> Result<(), Failure> {
+    if !finished.changed {
+        return Ok(());
+    }
+    let patch = json!({
+        "metadata": {"resourceVersion": claim.meta.version.to_string()},
+        "status": {"conditions": finished.to_value()},
+    });
+    ctx.api
+        .patch_status(Kind::NodeClaim, claim.name(), &patch)
+        .await?;
+    observe::transitions(ctx, &observe::claim(claim), &finished.transitions);
+    Ok(())
+}
+
+/// Takes marks away from all members of a command that are not going yet. What fails is tried again
+/// by [`recover`].
+pub(super) async fn undo(ctx: &Ctx, intent: &Intent) {
+    for name in &intent.members {
+        let snapshot = ctx.world.snapshot();
+        let Some(claim) = snapshot.claim(name) else {
+            continue;
+        };
+        if claim.meta.deleting.is_none()
+            && let Err(error) = release(ctx, claim, snapshot.node_of(claim)).await
+        {
+            tracing::warn!(NodeClaim = &**claim.name(), %error, "cannot undo a disruption yet");
+        }
+    }
+}
+
+/// Takes all marks from one claim and its node.
+async fn release(
+    ctx: &Ctx,
+    claim: &LiveClaim,
+    node: Option<&Arc<LiveNode>>,
+) -> Result<(), Failure> {
+    if let Some(node) = node.filter(|own| own.has_taint(&DISRUPTED_TAINT)) {
+        let mut taints = node.taints.clone();
+        taints.retain(|own| own.key != DISRUPTED_TAINT.key);
+        ctx.api
+            .patch(Kind::Node, node.name(), &taints_patch(node, &taints))
+            .await?;
+        tracing::info!(Node = &**node.name(), "untainted node");
+    }
+    if claim.meta.annotation(COMMAND).is_some() {
+        let patch = json!({"metadata": {"annotations": {COMMAND: null}}});
+        ctx.api.patch(Kind::NodeClaim, claim.name(), &patch).await?;
+    }
+    let snapshot = ctx.world.snapshot();
+    let Some(claim) = snapshot.claim(claim.name()) else {
+        return Ok(());
+    };
+    let mut set = claim::conditions(claim, ctx.clock.now());
+    set.clear(DISRUPTION_REASON);
+    write(ctx, claim, set.finished()).await
+}
+
+/// Nodes that carry the taint though no command is about them: left over from a crash.
+fn left_over(snapshot: &Snapshot) -> Vec<Name> {
+    let marked = |node: &&Arc<LiveNode>| {
+        let claim = snapshot.claim_of(node);
+        node.has_taint(&DISRUPTED_TAINT)
+            && node.meta.deleting.is_none()
+            && claim.is_some_and(|own| own.meta.deleting.is_none() && Intent::of(own).is_none())
+    };
+    let nodes = snapshot.nodes().filter(marked);
+    nodes.map(|node| node.name().clone()).collect()
+}
+
+/// Cleans up what a crash has left.
+pub(super) async fn recover(ctx: &Ctx) {
+    let snapshot = ctx.world.snapshot();
+    for name in left_over(&snapshot) {
+        let node = snapshot.node(&name);
+        let claim = node.and_then(|node| snapshot.claim_of(node));
+        if let Some(claim) = claim
+            && let Err(error) = release(ctx, claim, node).await
+        {
+            tracing::warn!(Node = &*name, %error, "cannot untaint a node yet");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What was decided about a node, written on its NodeClaim: a restart goes on from there.
+
+use jiff::Timestamp;
+use joiner_model::Name;
+use joiner_state::live::LiveClaim;
+use serde::{Deserialize, Serialize};
+
+/// Annotation of claims that are to go.
+pub const COMMAND: &str = "joiner.dev/command";
+
+/// A command, as each of its claims carries it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Intent {
+    /// The same on all claims of one command.
+    pub id: String,
+    /// `Empty`, `Drifted` or `Underutilized`.
+    pub reason: String,
+    /// `empty`, `multi`, `single`, or nothing for drift.
+    pub method: String,
+    /// When it began.
+    pub started: Timestamp,
+    /// Claims that go.
+    pub members: Vec<String>,
+    /// Claims that take their place.
+    pub replacements: Vec<String>,
+    /// What is saved an hour, in nano-dollars.
+    pub saves: u64,
+}
+
+impl Intent {
+    /// What a claim carries, if it can be understood.
+    #[must_use]
+    pub fn of(claim: &LiveClaim) -> Option<Self> {
+        serde_json::from_str(claim.meta.annotation(COMMAND)?).ok()
+    }
+
+    /// As it is written.
+    #[must_use]
+    pub fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// `replace` or `delete`, for metrics.
+    #[must_use]
+    pub fn decision(&self) -> &'static str {
+        if self.replacements.is_empty() {
+            "delete"
+        } else {
+            "replace"
+        }
+    }
+}
+
+/// A name for a command: the same claims at the same time give the same one.
+#[must_use]
+pub(super) fn id(members: &[Name], started: Timestamp) -> String {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |bytes: &[u8]| {
+        for byte in bytes {
+            hash ^= u64::from(*byte);
+            hash = hash.wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    for member in members {
+        add(member.as_bytes());
+        add(&[0]);
+    }
+    add(started.as_second().to_string().as_bytes());
+    format!("{hash:016x}")
+}

@@ -1,0 +1,235 @@
+//! Commands under way: controller `disruption.queue`.
+//!
+//! Replacements are initialized before anything is deleted. A command that cannot be finished is
+//! undone: taints go, claims are as before, and what was bought is found empty later.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use joiner_model::Name;
+use joiner_runtime::metric_names::DISRUPTION_QUEUE_FAILURES;
+use joiner_state::live::{Change, Conditions as _, Kind, Snapshot};
+
+use super::execute;
+use super::intent::Intent;
+use crate::claim;
+use crate::context::{Ctx, Failure, Next};
+use crate::engine::Controller;
+use crate::observe;
+
+/// A command is given this long at least.
+const TIME_MIN: Duration = Duration::from_secs(600);
+/// And this long at most.
+const TIME_MAX: Duration = Duration::from_secs(3600);
+/// What each claim under way adds.
+const TIME_EACH: Duration = Duration::from_millis(80);
+
+/// What to do about a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Replacements are on their way.
+    Wait,
+    /// All replacements are up: the members go.
+    Delete,
+    /// It cannot be finished; why, in words.
+    Undo(String),
+    /// Nothing is left of it.
+    Done,
+}
+
+/// What to do next about a command.
+#[must_use]
+pub(super) fn next_step(
+    intent: &Intent,
+    snapshot: &Snapshot,
+    n_under_way: usize,
+    now: Timestamp,
+) -> Step {
+    let members = intent
+        .members
+        .iter()
+        .filter_map(|name| snapshot.claim(name));
+    let mut waiting = members.filter(|claim| claim.meta.deleting.is_none());
+    if waiting.next().is_none() {
+        return Step::Done;
+    }
+    let mut all_up = true;
+    for name in &intent.replacements {
+        match snapshot.claim(name) {
+            None => return Step::Undo(format!("its replacement {name} is gone")),
+            Some(claim) if claim.meta.deleting.is_some() => {
+                return Step::Undo(format!("its replacement {name} is going"));
+            }
+            Some(claim) => all_up &= claim.is_true("Initialized"),
+        }
+    }
+    if all_up {
+        return Step::Delete;
+    }
+    let most = TIME_EACH
+        .saturating_mul(u32::try_from(n_under_way).unwrap_or(u32::MAX))
+        .clamp(TIME_MIN, TIME_MAX);
+    let age = Duration::try_from(now.duration_since(intent.started)).unwrap_or_default();
+    if age > most {
+        return Step::Undo(format!(
+            "its replacements are not up after {} s",
+            age.as_secs()
+        ));
+    }
+    Step::Wait
+}
+
+/// How often a command under way is looked at.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Finishes commands that are under way. Keys are claims.
+#[derive(Debug)]
+pub(crate) struct CommandQueue;
+
+/// Controllers that look at one claim at a time.
+#[must_use]
+pub fn controllers() -> Vec<Arc<dyn Controller>> {
+    vec![Arc::new(CommandQueue)]
+}
+
+impl CommandQueue {
+    async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
+        let snapshot = ctx.world.snapshot();
+        let Some(claim) = snapshot.claim(key) else {
+            return Ok(Next::Done);
+        };
+        let (Some(intent), None) = (Intent::of(claim), claim.meta.deleting) else {
+            return Ok(Next::Done);
+        };
+        // One member speaks for all of them: the first that is still there.
+        let mut members = intent
+            .members
+            .iter()
+            .filter_map(|name| snapshot.claim(name));
+        let speaker = members.find(|own| own.meta.deleting.is_none());
+        if speaker.is_none_or(|own| own.name() != key) {
+            return Ok(Next::Again(EVERY));
+        }
+        let n_under_way = snapshot
+            .claims()
+            .filter(|own| Intent::of(own).is_some())
+            .count();
+        match next_step(&intent, &snapshot, n_under_way, ctx.clock.now()) {
+            Step::Done => Ok(Next::Done),
+            Step::Wait => {
+                wait(ctx, &snapshot, &intent);
+                Ok(Next::Again(EVERY))
+            }
+            Step::Delete => {
+                delete(ctx, &snapshot, &intent).await?;
+                Ok(Next::Again(EVERY))
+            }
+            Step::Undo(why) => {
+                give_up(ctx, &snapshot, &intent, &why).await;
+                Ok(Next::Again(EVERY))
+            }
+        }
+    }
+}
+
+fn wait(ctx: &Ctx, snapshot: &Snapshot, intent: &Intent) {
+    for claim in intent
+        .replacements
+        .iter()
+        .filter_map(|name| snapshot.claim(name))
+    {
+        if claim.is_true("Initialized") {
+            continue;
+        }
+        let message = "Waiting on readiness to continue disruption".to_owned();
+        observe::note(
+            ctx,
+            observe::claim(claim),
+            "DisruptionWaitingReadiness",
+            message,
+        );
+    }
+}
+
+async fn delete(ctx: &Ctx, snapshot: &Snapshot, intent: &Intent) -> Result<(), Failure> {
+    for claim in intent
+        .members
+        .iter()
+        .filter_map(|name| snapshot.claim(name))
+    {
+        let told = |kind: &str| format!("Disrupting {kind}: {}", intent.reason);
+        observe::note(
+            ctx,
+            observe::claim(claim),
+            "DisruptionTerminating",
+            told("NodeClaim"),
+        );
+        if let Some(node) = snapshot.node_of(claim) {
+            observe::note(
+                ctx,
+                observe::node(node),
+                "DisruptionTerminating",
+                told("Node"),
+            );
+        }
+        claim::delete(ctx, claim, &intent.reason.to_lowercase()).await?;
+    }
+    Ok(())
+}
+
+async fn give_up(ctx: &Ctx, snapshot: &Snapshot, intent: &Intent, why: &str) {
+    tracing::warn!(
+        controller = "disruption.queue",
+        command_id = intent.id,
+        members = intent.members.join(","),
+        "a disruption is undone: {why}"
+    );
+    let missing = intent.replacements.iter().filter(|name| {
+        let claim = snapshot.claim(name);
+        claim.is_none_or(|own| !own.is_true("Initialized"))
+    });
+    let labels = [
+        ("decision", intent.decision()),
+        ("reason", &*intent.reason.to_lowercase()),
+        ("consolidation_type", intent.decision()),
+    ];
+    let n = u32::try_from(missing.count()).unwrap_or(u32::MAX);
+    ctx.metrics
+        .count(DISRUPTION_QUEUE_FAILURES, &labels, f64::from(n));
+    execute::undo(ctx, intent).await;
+}
+
+impl Controller for CommandQueue {
+    fn name(&self) -> &'static str {
+        "disruption.queue"
+    }
+
+    fn concerned(&self, change: &Change, now: &Snapshot) -> Vec<Name> {
+        let claim = now
+            .claim(&change.name)
+            .filter(|_| change.kind == Kind::NodeClaim);
+        let Some(claim) = claim else {
+            return Vec::new();
+        };
+        match Intent::of(claim) {
+            Some(_) => vec![claim.name().clone()],
+            None => Vec::new(),
+        }
+    }
+
+    fn all(&self, now: &Snapshot) -> Vec<Name> {
+        let claims = now.claims().filter(|own| Intent::of(own).is_some());
+        claims.map(|own| own.name().clone()).collect()
+    }
+
+    fn reconcile<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        key: &'a Name,
+    ) -> BoxFuture<'a, Result<Next, Failure>> {
+        Self::look(ctx, key).boxed()
+    }
+}

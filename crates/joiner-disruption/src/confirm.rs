@@ -1,0 +1,163 @@
+//! Whether a command still holds, on fresh facts.
+//!
+//! The same functions run again for the same nodes. There is no second body of rules that could
+//! disagree with the first.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use joiner_model::Name;
+
+use crate::budget::Allowances;
+use crate::candidates::{self, Class, blocked};
+use crate::command::{Command, Method};
+use crate::consolidation::propose;
+use crate::fleet::Fleet;
+use crate::whatif::{Effort, WhatIf};
+use crate::why::Why;
+use crate::{drift, emptiness};
+
+/// Why a command is dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// Budgets do not allow it any more.
+    Budget(Why),
+    /// Its pods have no place any more, or a dearer one.
+    Scheduling(Why),
+    /// A node must stay now.
+    Churn(Why),
+    /// A node is gone.
+    Gone(Name),
+}
+
+impl Rejection {
+    /// Upstream's word for it.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Budget(_) => "budget",
+            Self::Scheduling(_) => "scheduling",
+            Self::Churn(_) => "churn",
+            Self::Gone(_) => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Budget(why) | Self::Scheduling(why) | Self::Churn(why) => why.fmt(f),
+            Self::Gone(claim) => write!(f, "NodeClaim {claim} is gone"),
+        }
+    }
+}
+
+/// The command as it looks now, with indexes into this fleet.
+///
+/// # Errors
+/// Why it must not be carried out.
+pub fn confirm(fleet: &Fleet<'_>, command: &Command) -> Result<Command, Rejection> {
+    let allowances = Allowances::new(fleet);
+    if command.method == Method::Empty {
+        return still_empty(fleet, &allowances, command);
+    }
+    let members = find(fleet, command)?;
+    let mut left = allowances.clone();
+    for m in &members {
+        let member = &fleet.members[*m];
+        if let Some(why) = must_stay(fleet, command.method, *m) {
+            return Err(Rejection::Churn(why));
+        }
+        if !left.take(member.pool, command.reason) {
+            let pool = fleet.terms(member).name.clone();
+            return Err(Rejection::Budget(Why::Budget(pool, command.reason)));
+        }
+    }
+    match command.method {
+        Method::Empty | Method::StaticDrift => {
+            let members = members.clone();
+            Ok(Command {
+                members,
+                ..command.clone()
+            })
+        }
+        Method::Drift => {
+            drift::of(fleet, members[0], &mut WhatIf::new(fleet)).map_err(Rejection::Scheduling)
+        }
+        Method::Multi | Method::Single => still_cheaper(fleet, command, &members),
+    }
+}
+
+fn still_empty(
+    fleet: &Fleet<'_>,
+    allowances: &Allowances,
+    command: &Command,
+) -> Result<Command, Rejection> {
+    let is_there = |m: &usize| command.claims.contains(&fleet.members[*m].claim);
+    let all = 0..fleet.members.len();
+    let members: Vec<usize> = all.filter(is_there).collect();
+    let (empty, others): (Vec<usize>, Vec<usize>) =
+        (members.into_iter()).partition(|m| emptiness::is_candidate(fleet, &fleet.members[*m]));
+    if let Some(command) = emptiness::of(fleet, allowances, &empty) {
+        return Ok(command);
+    }
+    if let Some(m) = empty.first() {
+        let pool = fleet.terms(&fleet.members[*m]).name.clone();
+        return Err(Rejection::Budget(Why::Budget(pool, command.reason)));
+    }
+    let stays = candidates::stays(fleet);
+    match others.first() {
+        // Something runs there now.
+        Some(m) => Err(Rejection::Churn(
+            stays[*m].clone().unwrap_or(Why::Nominated),
+        )),
+        None => Err(Rejection::Gone(
+            command.claims.first().cloned().unwrap_or_default(),
+        )),
+    }
+}
+
+fn still_cheaper(
+    fleet: &Fleet<'_>,
+    command: &Command,
+    members: &[usize],
+) -> Result<Command, Rejection> {
+    let offer = propose(fleet, &mut WhatIf::new(fleet), members, Effort::Full);
+    let now = match offer {
+        Ok(offer) => offer.command(fleet),
+        Err(refused) => return Err(Rejection::Scheduling(refused.why)),
+    };
+    let is_dearer = now.price_after > command.price_after;
+    if is_dearer || now.plan.launches.len() > command.plan.launches.len() {
+        return Err(Rejection::Scheduling(Why::NotCheaper {
+            before: command.price_after,
+            after: now.price_after,
+        }));
+    }
+    Ok(now)
+}
+
+/// The members that a command is about, sorted.
+fn find(fleet: &Fleet<'_>, command: &Command) -> Result<Vec<usize>, Rejection> {
+    let all = fleet.members.iter().enumerate();
+    let by_claim: BTreeMap<&Name, usize> = all.map(|(m, member)| (&member.claim, m)).collect();
+    let mut members = Vec::new();
+    for claim in &command.claims {
+        let found = by_claim.get(claim);
+        members.push(*found.ok_or_else(|| Rejection::Gone(claim.clone()))?);
+    }
+    members.sort_unstable();
+    Ok(members)
+}
+
+fn must_stay(fleet: &Fleet<'_>, method: Method, m: usize) -> Option<Why> {
+    let member = &fleet.members[m];
+    match method {
+        Method::StaticDrift | Method::Drift => {
+            let drifted = member.drifted.is_some();
+            blocked(member, Class::Eventual).or_else(|| (!drifted).then_some(Why::NotLookedAt))
+        }
+        Method::Empty | Method::Multi | Method::Single => blocked(member, Class::Graceful)
+            .or_else(|| candidates::not_for_consolidation(fleet, member)),
+    }
+}

@@ -1,0 +1,201 @@
+//! Nodes whose pods are cheaper elsewhere: any number of them for any number of new ones.
+//!
+//! The objective is money: what is saved within the horizon, less what moving costs. A set of nodes
+//! is judged by asking where its pods would go ([`propose`]); [`search`] says which sets to ask
+//! about, [`bounds`] which nodes are worth a question, [`price`] which replacements are sure to be
+//! cheaper, [`balanced`] what a cautious pool thinks of it.
+
+pub(crate) mod balanced;
+pub(crate) mod bounds;
+mod price;
+mod search;
+
+use joiner_model::{Launch, NanoDollars, Plan, PodIx};
+
+use crate::command::{Command, Method, Reason};
+use crate::cost;
+use crate::fleet::Fleet;
+use crate::whatif::{Answer, Effort, Purpose, WhatIf};
+use crate::why::{Pin, Why};
+
+pub(crate) use search::{Pass, decide};
+
+/// A set of nodes that could go, with all that follows.
+#[derive(Clone, Debug)]
+pub(crate) struct Offer {
+    /// The members that go, sorted.
+    pub(crate) members: Vec<usize>,
+    /// What takes their place.
+    pub(crate) plan: Plan,
+    /// Saved an hour.
+    pub(crate) savings: NanoDollars,
+    /// What moving costs.
+    pub(crate) move_cost: NanoDollars,
+    /// Savings within the horizon, less what moving costs.
+    pub(crate) net: u64,
+    /// Members that only make room for one of their own kind.
+    pub(crate) swaps: Vec<usize>,
+}
+
+/// Why a set of nodes stays.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    /// The reason.
+    pub(crate) why: Why,
+    /// Members without whom it might go better.
+    pub(crate) because_of: Vec<usize>,
+}
+
+/// Asks what would happen if these members went, and judges the answer.
+pub(crate) fn propose(
+    fleet: &Fleet<'_>,
+    what_if: &mut WhatIf<'_>,
+    members: &[usize],
+    effort: Effort,
+) -> Result<Offer, Refused> {
+    let Answer { mut plan, stranded } = what_if.ask(members, Purpose::ToSave, effort);
+    if let Some(pin) = pin(fleet, &stranded, None) {
+        return Err(Refused {
+            why: Why::Pinned(pin),
+            because_of: owners(fleet, members, &stranded),
+        });
+    }
+    let swaps = swaps(fleet, members, &plan.launches);
+    let refused = |why: Why| Refused {
+        why,
+        because_of: swaps.clone(),
+    };
+    if plan.launches.len() > fleet.settings.launches_max() {
+        return Err(refused(Why::TooManyNew(plan.launches.len())));
+    }
+    price::settle(fleet, members, &mut plan.launches).map_err(refused)?;
+    let (before, after) = (
+        fleet.price(members),
+        plan.launches.iter().map(|launch| launch.price).sum(),
+    );
+    plan.cost.price = after;
+    plan.cost.bound = plan.cost.bound.min(after);
+    let savings = match before.get().checked_sub(after.get()) {
+        Some(savings) if savings > 0 => NanoDollars::new(savings),
+        _ => return Err(refused(Why::NotCheaper { before, after })),
+    };
+    let move_cost = cost::of_move(fleet, members, plan.launches.len());
+    let net = worth(fleet, members, &plan, savings, move_cost).map_err(refused)?;
+    balanced::check(fleet, members, savings).map_err(refused)?;
+    Ok(Offer {
+        members: members.to_vec(),
+        plan,
+        savings,
+        move_cost,
+        net,
+        swaps,
+    })
+}
+
+/// What is left of the savings within the horizon after paying for the move, if it is worth it.
+fn worth(
+    fleet: &Fleet<'_>,
+    members: &[usize],
+    plan: &Plan,
+    savings: NanoDollars,
+    move_cost: NanoDollars,
+) -> Result<u64, Why> {
+    let settings = &fleet.settings;
+    let gain = cost::over_horizon(settings, savings).get();
+    let share = u128::from(savings.get()) * 1_000_000;
+    let threshold = u128::from(fleet.price(members).get()) * u128::from(settings.threshold_ppm);
+    let enough = share > threshold || plan.launches.len() < members.len();
+    match gain.checked_sub(move_cost.get()) {
+        Some(net) if net > 0 && enough => Ok(net),
+        _ => Err(Why::NotWorthIt { savings, move_cost }),
+    }
+}
+
+/// Members for which a node of the same kind would be launched, at no better price: of those alike,
+/// the ones that are dearest to move.
+fn swaps(fleet: &Fleet<'_>, members: &[usize], launches: &[Launch]) -> Vec<usize> {
+    let mut left: Vec<usize> = members.to_vec();
+    left.sort_by_key(|m| std::cmp::Reverse(cost::disruption(&fleet.members[*m])));
+    let mut swapped = Vec::new();
+    for launch in launches {
+        let name = &fleet.problem.types[launch.offering.0.0 as usize].name;
+        let same = left.iter().position(|m| {
+            let member = &fleet.members[*m];
+            member.type_name == *name && member.price.is_some_and(|price| launch.price >= price)
+        });
+        swapped.extend(same.map(|at| left.remove(at)));
+    }
+    swapped
+}
+
+/// Members whose pods have no place.
+fn owners(fleet: &Fleet<'_>, members: &[usize], stranded: &[(PodIx, String)]) -> Vec<usize> {
+    let mut homeless: Vec<PodIx> = stranded.iter().map(|(pod, _)| *pod).collect();
+    homeless.sort_unstable();
+    let of = |m: &usize| {
+        let mut pods = fleet.members[*m].pods.iter();
+        pods.any(|moved| homeless.binary_search(&moved.pod).is_ok())
+    };
+    members.iter().copied().filter(of).collect()
+}
+
+/// The pod that keeps nodes, of those without a place the first by name.
+pub(crate) fn pin(
+    fleet: &Fleet<'_>,
+    stranded: &[(PodIx, String)],
+    rooms: Option<&bounds::Rooms>,
+) -> Option<Pin> {
+    let name = |pod: PodIx| &fleet.problem.pods[pod.0 as usize].name;
+    let (pod, because) = stranded.iter().min_by_key(|(pod, _)| name(*pod))?;
+    let hole = rooms.and_then(|rooms| rooms.largest_hole(fleet, *pod));
+    Some(Pin {
+        pod: name(*pod).clone(),
+        needs: fleet.problem.shape(*pod).requests.to_string(),
+        because: because.clone(),
+        largest_hole: hole.map(|hole| hole.to_string()),
+        n_more: stranded.len() - 1,
+    })
+}
+
+impl Offer {
+    /// The command that carries it out.
+    pub(crate) fn command(self, fleet: &Fleet<'_>) -> Command {
+        let price_before = fleet.price(&self.members);
+        let price_after = self.plan.cost.price;
+        let n_pods: usize = (self.members.iter())
+            .map(|m| fleet.members[*m].pods.len())
+            .sum();
+        let (n, m) = (self.members.len(), self.plan.launches.len());
+        let fate = match (n, m) {
+            (1, 0) => "1 node is not needed: its pods fit elsewhere".to_owned(),
+            (n, 0) => format!("{n} nodes are not needed: their pods fit elsewhere"),
+            (1, m) => format!("1 node becomes {m}"),
+            (n, m) => format!("{n} nodes become {m}"),
+        };
+        let method = if n == 1 {
+            Method::Single
+        } else {
+            Method::Multi
+        };
+        Command {
+            reason: Reason::Underutilized,
+            method,
+            claims: self
+                .members
+                .iter()
+                .map(|m| fleet.members[*m].claim.clone())
+                .collect(),
+            why: format!(
+                "{fate}; ${price_before} an hour before, ${price_after} after; \
+                 {n_pods} pods move for ${}",
+                self.move_cost
+            ),
+            members: self.members,
+            plan: self.plan,
+            from_template: 0,
+            price_before,
+            price_after,
+            move_cost: self.move_cost,
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Which sets of nodes to ask about.
+//!
+//! There are far too many sets to try, so the search goes where money is: sets that could be emptied
+//! by size alone, then growing prefixes of the candidates in upstream's order (price over disruption
+//! cost), then the best of them with members added and dropped, then single nodes by their bound.
+//! The number of questions is limited; nodes that were not reached have their turn in the next pass.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use joiner_model::{Name, NanoDollars};
+
+use super::bounds::Rooms;
+use super::{Offer, Refused, balanced, pin, propose};
+use crate::budget::Allowances;
+use crate::command::{Command, Reason};
+use crate::cost;
+use crate::fleet::Fleet;
+use crate::memory::Memory;
+use crate::whatif::{Effort, WhatIf};
+use crate::why::Why;
+
+/// How often a set is tried again without the members that were in its way.
+const REPAIRS_MAX: usize = 4;
+/// How often the best set is tried with a little more or less.
+const REFINEMENTS_MAX: usize = 3;
+
+/// What one pass of consolidation works with.
+pub(crate) struct Pass<'s, 'f> {
+    /// The fleet.
+    pub(crate) fleet: &'f Fleet<'f>,
+    /// What budgets leave.
+    pub(crate) allowances: &'s Allowances,
+    /// Rooms and prices.
+    pub(crate) rooms: &'s Rooms,
+    /// Bounds on savings, by member.
+    pub(crate) bounds: &'s [NanoDollars],
+    /// Why members stay, as far as known.
+    pub(crate) stays: &'s mut [Option<Why>],
+}
+
+/// The best consolidation that this pass finds.
+pub(crate) fn decide<'f>(
+    pass: Pass<'_, 'f>,
+    memory: &mut Memory,
+    what_if: &mut WhatIf<'f>,
+) -> Option<Command> {
+    let fleet = pass.fleet;
+    if memory.is_idle(fleet) {
+        return None;
+    }
+    let stays = &*pass.stays;
+    let mut all: Vec<usize> = (0..fleet.members.len())
+        .filter(|m| stays[*m].is_none() && !fleet.members[*m].is_empty())
+        .collect();
+    all.sort_by(|a, b| by_ratio(fleet, *a, *b));
+    for m in &all {
+        pass.stays[*m] = held_back(fleet, pass.allowances, *m);
+    }
+    let is_free = |m: &usize| pass.stays[*m].is_none();
+    let free: Vec<usize> = all.iter().copied().filter(is_free).collect();
+    let mut search = Search {
+        pass: &pass,
+        what_if,
+        moves_left: fleet.settings.moves_max,
+        best: None,
+        asked: BTreeSet::new(),
+    };
+    if !memory.searched() {
+        search.sets(&free);
+        if let Some(offer) = search.settle() {
+            return Some(offer.command(fleet));
+        }
+        memory.note_searched();
+    }
+    if let Some(offer) = search.singles(&free, memory) {
+        return Some(offer.command(fleet));
+    }
+    // Whoever was held back by a budget only may go as soon as it is not.
+    let done =
+        all.len() == free.len() && (free.iter()).all(|m| memory.tried(&fleet.members[*m].claim));
+    if done {
+        memory.note_idle(fleet.changed);
+    }
+    None
+}
+
+/// Upstream's order: price over disruption cost, highest first; then by name.
+fn by_ratio(fleet: &Fleet<'_>, a: usize, b: usize) -> std::cmp::Ordering {
+    let (a, b) = (&fleet.members[a], &fleet.members[b]);
+    let price = |m: &crate::fleet::Member| u128::from(m.price.unwrap_or_default().get());
+    let (left, right) = (
+        price(a) * u128::from(cost::disruption(b)),
+        price(b) * u128::from(cost::disruption(a)),
+    );
+    right.cmp(&left).then_with(|| a.name.cmp(&b.name))
+}
+
+/// The budget that keeps a member, of its pool or of a workload on it.
+fn held_back(fleet: &Fleet<'_>, allowances: &Allowances, m: usize) -> Option<Why> {
+    let member = &fleet.members[m];
+    if allowances.left(member.pool, Reason::Underutilized) == 0 {
+        let pool = fleet.terms(member).name.clone();
+        return Some(Why::Budget(pool, Reason::Underutilized));
+    }
+    let mut moves = Moves::new(fleet);
+    moves.take(fleet, m).err().map(Why::MovedEnough)
+}
+
+/// What is left of the moves that workloads put up with.
+struct Moves<'f> {
+    left: BTreeMap<&'f Name, u32>,
+}
+
+impl<'f> Moves<'f> {
+    fn new(fleet: &'f Fleet<'_>) -> Self {
+        let left = fleet.moves_left.iter().map(|(owner, n)| (owner, *n));
+        Self {
+            left: left.collect(),
+        }
+    }
+
+    /// Counts the pods of a member, or says whose patience is at an end.
+    fn take(&mut self, fleet: &Fleet<'_>, m: usize) -> Result<(), Name> {
+        if self.left.is_empty() {
+            return Ok(());
+        }
+        let mut wanted: BTreeMap<&Name, u32> = BTreeMap::new();
+        let owners = fleet.members[m].pods.iter();
+        for owner in owners.filter_map(|moved| moved.owner.as_ref()) {
+            *wanted.entry(owner).or_default() += 1;
+        }
+        wanted.retain(|owner, _| self.left.contains_key(owner));
+        if let Some((owner, _)) = wanted.iter().find(|(owner, n)| self.left[**owner] < **n) {
+            return Err((*owner).clone());
+        }
+        for (owner, n) in wanted {
+            if let Some(left) = self.left.get_mut(owner) {
+                *left -= n;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A search under way.
+struct Search<'s, 'p, 'f> {
+    pass: &'s Pass<'p, 'f>,
+    what_if: &'s mut WhatIf<'f>,
+    /// Pods that questions may still be about.
+    moves_left: usize,
+    best: Option<Offer>,
+    /// Sets that were asked about.
+    asked: BTreeSet<Vec<usize>>,
+}
+
+impl Search<'_, '_, '_> {
+    /// Looks at sets of nodes.
+    fn sets(&mut self, free: &[usize]) {
+        let pass = self.pass;
+        let most = pass.fleet.settings.nodes_max;
+        let fitting = self.within_budgets(free);
+        let emptied = pass.rooms.emptied(pass.fleet, &fitting, most);
+        self.try_set(emptied.clone());
+        let prefix = &fitting[..fitting.len().min(most)];
+        let mut n = 1;
+        while n < prefix.len() {
+            self.try_set(prefix[..n].to_vec());
+            n *= 2;
+        }
+        self.try_set(prefix.to_vec());
+        self.refine(prefix, &emptied);
+    }
+
+    /// Members in order, as many as budgets allow together.
+    fn within_budgets(&self, order: &[usize]) -> Vec<usize> {
+        let fleet = self.pass.fleet;
+        let mut left = self.pass.allowances.clone();
+        let mut moves = Moves::new(fleet);
+        let may_go = |m: &usize| {
+            let pool = fleet.members[*m].pool;
+            left.left(pool, Reason::Underutilized) > 0
+                && moves.take(fleet, *m).is_ok()
+                && left.take(pool, Reason::Underutilized)
+        };
+        order.iter().copied().filter(may_go).collect()
+    }
+
+    /// Asks about a set, and again without those who are in its way.
+    fn try_set(&mut self, mut members: Vec<usize>) {
+        for _ in 0..REPAIRS_MAX {
+            members.sort_unstable();
+            let drop = match self.ask(&members) {
+                None => return,
+                Some(Ok(offer)) => {
+                    let drop = offer.swaps.clone();
+                    let better = |best: &Offer| rank(&offer) > rank(best);
+                    if self.best.as_ref().is_none_or(better) {
+                        self.best = Some(offer);
+                    }
+                    drop
+                }
+                Some(Err(refused)) => refused.because_of,
+            };
+            if drop.is_empty() || drop.len() == members.len() {
+                return;
+            }
+            members.retain(|m| !drop.contains(m));
+        }
+    }
+
+    /// One question, if it is new and there are questions left; the last one is for the best set.
+    fn ask(&mut self, members: &[usize]) -> Option<Result<Offer, Refused>> {
+        let settings = &self.pass.fleet.settings;
+        let n_pods = self.what_if.n_pods(members);
+        let spent = self.what_if.n_asked + 1 >= settings.what_ifs_max || n_pods > self.moves_left;
+        if members.is_empty() || spent || !self.asked.insert(members.to_vec()) {
+            return None;
+        }
+        self.moves_left -= n_pods;
+        Some(propose(
+            self.pass.fleet,
+            self.what_if,
+            members,
+            Effort::Explore,
+        ))
+    }
+
+    /// Tries the best set with others added, and between the prefixes that were tried.
+    fn refine(&mut self, prefix: &[usize], emptied: &[usize]) {
+        for round in 0..REFINEMENTS_MAX {
+            let Some(best) = &self.best else { return };
+            let own = best.members.clone();
+            let joined = |others: &[usize]| -> Vec<usize> {
+                let more = others.iter().filter(|m| !own.contains(m));
+                own.iter().chain(more).copied().collect()
+            };
+            let set = match round {
+                0 => joined(emptied),
+                1 => joined(&prefix[..prefix.len().min(own.len() + own.len().div_ceil(2))]),
+                _ => prefix[..prefix.len().min(own.len() * 3 / 4)].to_vec(),
+            };
+            let set = self.within_budgets(&set);
+            let most = self.pass.fleet.settings.nodes_max;
+            self.try_set(set.into_iter().take(most).collect());
+        }
+    }
+
+    /// The best set, asked about once more with all effort.
+    fn settle(&mut self) -> Option<Offer> {
+        let best = self.best.take()?;
+        let fleet = self.pass.fleet;
+        propose(fleet, self.what_if, &best.members, Effort::Full).ok()
+    }
+
+    /// Looks at nodes one by one, those first that could save most.
+    fn singles(&mut self, free: &[usize], memory: &mut Memory) -> Option<Offer> {
+        let (fleet, bounds) = (self.pass.fleet, self.pass.bounds);
+        let claim = |m: usize| &fleet.members[m].claim;
+        if free.iter().all(|m| memory.seen(claim(*m))) {
+            memory.start_round();
+        }
+        let mut order: Vec<usize> = free.to_vec();
+        order.retain(|m| !memory.tried(claim(*m)));
+        order.sort_by_key(|m| (memory.seen(claim(*m)), Reverse(bounds[*m])));
+        for m in order {
+            if let Some(why) = self.hopeless(m) {
+                memory.note_kept(claim(m), why);
+                continue;
+            }
+            let why = match self.ask(&[m]) {
+                // Asked about among the sets, or out of questions.
+                None if !self.asked.contains(&vec![m]) => break,
+                None => continue,
+                Some(Err(refused)) => refused.why,
+                Some(Ok(offer)) => {
+                    self.best = Some(offer);
+                    match self.settle() {
+                        Some(offer) => return Some(offer),
+                        None => continue,
+                    }
+                }
+            };
+            memory.note_kept(claim(m), self.with_hole(m, why));
+        }
+        None
+    }
+
+    /// Why no question about a member alone could end well.
+    fn hopeless(&self, m: usize) -> Option<Why> {
+        let fleet = self.pass.fleet;
+        let member = &fleet.members[m];
+        let (savings, before) = (self.pass.bounds[m], member.price.unwrap_or_default());
+        if savings == NanoDollars::ZERO {
+            return Some(Why::NotCheaper {
+                before,
+                after: before,
+            });
+        }
+        let move_cost = cost::of_move(fleet, &[m], 0);
+        if cost::over_horizon(&fleet.settings, savings) <= move_cost {
+            return Some(Why::NotWorthIt { savings, move_cost });
+        }
+        balanced::check(fleet, &[m], savings).err()
+    }
+
+    /// Says of a pod without a place how large a hole it would need.
+    fn with_hole(&self, m: usize, why: Why) -> Why {
+        let Why::Pinned(mut found) = why else {
+            return why;
+        };
+        let fleet = self.pass.fleet;
+        let pods = fleet.members[m].pods.iter();
+        let mut same =
+            pods.filter(|moved| fleet.problem.pods[moved.pod.0 as usize].name == found.pod);
+        if let Some(moved) = same.next() {
+            let one = [(moved.pod, String::new())];
+            let pinned = pin(fleet, &one, Some(self.pass.rooms));
+            found.largest_hole = pinned.and_then(|pinned| pinned.largest_hole);
+        }
+        Why::Pinned(found)
+    }
+}
+
+/// What makes one offer better than another: more money, then fewer nodes to move.
+fn rank(offer: &Offer) -> (u64, Reverse<usize>) {
+    (offer.net, Reverse(offer.members.len()))
+}

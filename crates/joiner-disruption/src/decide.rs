@@ -1,0 +1,118 @@
+//! One pass over a fleet: the methods in upstream's order, until one has something to do.
+
+use joiner_model::NanoDollars;
+
+use crate::budget::Allowances;
+use crate::candidates;
+use crate::command::{Command, Decision, Reason, Verdict};
+use crate::consolidation::{self, Pass, bounds::Rooms};
+use crate::fleet::Fleet;
+use crate::memory::Memory;
+use crate::whatif::WhatIf;
+use crate::why::Why;
+use crate::{drift, emptiness};
+
+/// Decides what to give back.
+///
+/// *Guarantees*: the same fleet and memory give the same decision; budgets are never exceeded;
+/// commands that consolidate lower the price, so that on a cluster where nothing else changes one
+/// after the other comes to an end.
+#[must_use]
+pub fn decide(fleet: &Fleet<'_>, memory: &Memory) -> Decision {
+    let allowances = Allowances::new(fleet);
+    let mut memory = memory.for_fleet(fleet);
+    let mut stays = candidates::stays(fleet);
+    let rooms = Rooms::new(fleet);
+    let bounds: Vec<NanoDollars> = (fleet.members.iter())
+        .map(|member| rooms.bound(fleet, member))
+        .collect();
+    let mut what_if = None;
+    let commands = first_of(
+        fleet,
+        &allowances,
+        &mut memory,
+        &mut what_if,
+        |memory, ask| {
+            let pass = Pass {
+                fleet,
+                allowances: &allowances,
+                rooms: &rooms,
+                bounds: &bounds,
+                stays: &mut stays,
+            };
+            consolidation::decide(pass, memory, ask)
+        },
+    );
+    let verdicts = verdicts(fleet, &memory, &commands, stays.into_iter().zip(bounds));
+    let pools = 0..fleet.pools.len();
+    let allowed = pools.flat_map(|pool| Reason::ALL.map(|reason| (pool, reason)));
+    Decision {
+        commands,
+        verdicts,
+        allowed: allowed
+            .map(|(pool, reason)| (pool, reason, allowances.raw(pool, reason)))
+            .collect(),
+        memory,
+        n_what_ifs: what_if.map_or(0, |what_if| what_if.n_asked),
+    }
+}
+
+/// The commands of the first method that has some.
+fn first_of<'f>(
+    fleet: &'f Fleet<'f>,
+    allowances: &Allowances,
+    memory: &mut Memory,
+    what_if: &mut Option<WhatIf<'f>>,
+    consolidate: impl FnOnce(&mut Memory, &mut WhatIf<'f>) -> Option<Command>,
+) -> Vec<Command> {
+    if let Some(command) = emptiness::decide(fleet, allowances) {
+        return vec![command];
+    }
+    let replaced = drift::decide_static(fleet, allowances);
+    if !replaced.is_empty() {
+        return replaced;
+    }
+    let is_drifted = fleet.members.iter().any(|member| member.drifted.is_some());
+    if !is_drifted && memory.is_idle(fleet) {
+        return Vec::new();
+    }
+    let what_if = what_if.insert(WhatIf::new(fleet));
+    let drifted = drift::decide(fleet, allowances, memory, what_if);
+    let command = drifted.or_else(|| consolidate(memory, what_if));
+    command.into_iter().collect()
+}
+
+/// What is said about every member.
+fn verdicts(
+    fleet: &Fleet<'_>,
+    memory: &Memory,
+    commands: &[Command],
+    known: impl Iterator<Item = (Option<Why>, NanoDollars)>,
+) -> Vec<Verdict> {
+    let mut going = vec![false; fleet.members.len()];
+    for m in commands.iter().flat_map(|command| &command.members) {
+        going[*m] = true;
+    }
+    let said = |((member, going), (stays, bound)): ((&crate::Member, bool), _)| {
+        let bound: NanoDollars = bound;
+        let by_default = || {
+            if member.is_empty() && emptiness::is_candidate(fleet, member) {
+                let pool = fleet.terms(member).name.clone();
+                return Why::Budget(pool, Reason::Empty);
+            }
+            let earlier = memory.kept(&member.claim).cloned();
+            earlier.unwrap_or(if commands.is_empty() {
+                Why::NotLookedAt
+            } else {
+                Why::AnotherFirst
+            })
+        };
+        let stays: Option<Why> = stays;
+        Verdict {
+            stays: (!going).then(|| stays.unwrap_or_else(by_default)),
+            bound,
+        }
+    };
+    let members = fleet.members.iter().zip(going);
+    members.zip(known).map(said).collect()
+}

@@ -1,0 +1,54 @@
+//! Nodes on which nothing runs: all that budgets allow go in one command.
+
+use crate::budget::Allowances;
+use crate::candidates::{Class, blocked, not_for_emptiness};
+use crate::command::{Command, Method, Reason};
+use crate::fleet::{Fleet, Member};
+use joiner_model::{NanoDollars, Plan};
+
+/// True when emptiness is what a member goes by.
+pub(crate) fn is_candidate(fleet: &Fleet<'_>, member: &Member) -> bool {
+    member.is_empty()
+        && blocked(member, Class::Graceful).is_none()
+        && not_for_emptiness(fleet, member).is_none()
+}
+
+/// Empty nodes that may go, dearest first, and whether budgets held some back.
+pub(crate) fn decide(fleet: &Fleet<'_>, allowances: &Allowances) -> Option<Command> {
+    let all = 0..fleet.members.len();
+    let mut empty: Vec<usize> = all
+        .filter(|m| is_candidate(fleet, &fleet.members[*m]))
+        .collect();
+    empty.sort_by(|a, b| {
+        let (a, b) = (&fleet.members[*a], &fleet.members[*b]);
+        b.price.cmp(&a.price).then_with(|| a.name.cmp(&b.name))
+    });
+    of(fleet, allowances, &empty)
+}
+
+/// A command about those of `members` that budgets let go.
+pub(crate) fn of(fleet: &Fleet<'_>, allowances: &Allowances, members: &[usize]) -> Option<Command> {
+    let mut left = allowances.clone();
+    let may_go = |m: &usize| left.take(fleet.members[*m].pool, Reason::Empty);
+    let members: Vec<usize> = members.iter().copied().filter(may_go).collect();
+    if members.is_empty() {
+        return None;
+    }
+    let price = fleet.price(&members);
+    let nodes = if members.len() == 1 { "node" } else { "nodes" };
+    Some(Command {
+        reason: Reason::Empty,
+        method: Method::Empty,
+        claims: members
+            .iter()
+            .map(|m| fleet.members[*m].claim.clone())
+            .collect(),
+        why: format!("{} empty {nodes} for ${price} an hour", members.len()),
+        members,
+        plan: Plan::default(),
+        from_template: 0,
+        price_before: price,
+        price_after: NanoDollars::ZERO,
+        move_cost: NanoDollars::ZERO,
+    })
+}

@@ -1,0 +1,215 @@
+//! All that a decision about disruption may rest on.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use joiner_model::{Name, NanoDollars, NodeIx, PodIx, Problem};
+
+use crate::budget::Budget;
+use crate::cost::EvictionCost;
+
+/// The nodes of a cluster at one moment, with the terms of their pools.
+#[derive(Clone, Debug)]
+pub struct Fleet<'a> {
+    /// All nodes, bound pods, pods to place, pools with limits, and the catalog. Nodes on their way
+    /// out are closed, belong to no pool, and their pods wait for a place.
+    pub problem: &'a Problem,
+    /// The nodes that are ours.
+    pub members: Vec<Member>,
+    /// The pools they belong to.
+    pub pools: Vec<PoolTerms>,
+    /// How many more of its pods a workload wants to have moved for money; a workload that is not
+    /// here does not mind.
+    pub moves_left: BTreeMap<Name, u32>,
+    /// Settings.
+    pub settings: Settings,
+    /// When something last changed that could turn a "nothing to do" around.
+    pub changed: Timestamp,
+    /// The time.
+    pub now: Timestamp,
+}
+
+impl Fleet<'_> {
+    /// The terms of a member's pool.
+    #[must_use]
+    pub fn terms(&self, member: &Member) -> &PoolTerms {
+        &self.pools[member.pool]
+    }
+
+    /// What some members cost an hour.
+    pub(crate) fn price(&self, members: &[usize]) -> NanoDollars {
+        let prices = members.iter().map(|m| self.members[*m].price);
+        prices.map(Option::unwrap_or_default).sum()
+    }
+}
+
+/// A node of ours, with its claim.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// The node in the problem.
+    pub node: NodeIx,
+    /// Name of the node.
+    pub name: Name,
+    /// Name of the claim.
+    pub claim: Name,
+    /// Index of its pool in [`Fleet::pools`].
+    pub pool: usize,
+    /// What it costs an hour; `None` when its type or offering is not known.
+    pub price: Option<NanoDollars>,
+    /// How it is paid for; empty when the label is missing.
+    pub capacity_type: Name,
+    /// Its zone; empty when the label is missing.
+    pub zone: Name,
+    /// Its instance type; empty when the label is missing.
+    pub type_name: Name,
+    /// Pods that would need a place elsewhere.
+    pub pods: Vec<Moved>,
+    /// Booted, registered and initialized.
+    pub initialized: bool,
+    /// The node reports that it is ready.
+    pub ready: bool,
+    /// Deleting, or marked for it.
+    pub deleting: bool,
+    /// A pod that waits counts on it.
+    pub nominated: bool,
+    /// The node asks not to be disrupted.
+    pub do_not_disrupt: bool,
+    /// A pod on it that asks not to be disrupted, as `namespace/name`.
+    pub protected_pod: Option<Name>,
+    /// A PodDisruptionBudget that allows no eviction now.
+    pub blocking_budget: Option<String>,
+    /// PodDisruptionBudgets that are about the same pod.
+    pub several_budgets: Option<String>,
+    /// The claim has a termination grace period: drift need not wait for pods that say no.
+    pub grace_period: bool,
+    /// It has been quiet for as long as its pool asks.
+    pub consolidatable: bool,
+    /// Since when it differs from what its pool asks for.
+    pub drifted: Option<Timestamp>,
+    /// Headroom counts on it.
+    pub has_buffer_pods: bool,
+    /// A command about it is under way.
+    pub in_command: bool,
+    /// Its machine is being shut down.
+    pub terminating_instance: bool,
+}
+
+impl Member {
+    /// Nobody would notice: no pods to move, or only such as cost nothing to move.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pods.iter().all(|pod| pod.cost.is_free())
+    }
+}
+
+/// A pod that would have to move.
+#[derive(Clone, Debug)]
+pub struct Moved {
+    /// The pod in the problem.
+    pub pod: PodIx,
+    /// What evicting it costs.
+    pub cost: EvictionCost,
+    /// The workload it belongs to, if any.
+    pub owner: Option<Name>,
+}
+
+/// When a pool lets nodes go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// Only when they are empty.
+    WhenEmpty,
+    /// Whenever that is cheaper.
+    #[default]
+    WhenEmptyOrUnderutilized,
+    /// When it saves enough for the disruption it causes.
+    Balanced,
+}
+
+/// What a pool says about disruption.
+#[derive(Clone, Debug, Default)]
+pub struct PoolTerms {
+    /// Name of the pool.
+    pub name: Name,
+    /// Set for a pool of constant size.
+    pub static_replicas: Option<u32>,
+    /// When nodes may go.
+    pub policy: Policy,
+    /// `consolidateAfter: Never`.
+    pub consolidate_after_never: bool,
+    /// How many nodes may go at once.
+    pub budgets: Vec<Budget>,
+    /// `limits.nodes`.
+    pub limit_nodes: Option<u32>,
+    /// Claims that are there or coming, and not going.
+    pub n_staying: u32,
+    /// Claims that are going.
+    pub n_leaving: u32,
+    /// What all its claims cost an hour; zero when not known.
+    pub total_cost: NanoDollars,
+    /// Disruption cost of all its nodes; see [`crate::cost`].
+    pub total_disruption: u64,
+}
+
+/// Figures that change decisions.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// What it costs to move a pod whose eviction cost is 1: starting it again, pulling images,
+    /// running twice for a while.
+    pub move_price: NanoDollars,
+    /// What it costs to launch a node: the minutes that it boots and is paid for.
+    pub launch_price: NanoDollars,
+    /// For how long savings count against these costs.
+    pub horizon_minutes: u64,
+    /// What must be saved at least of the price of the nodes that go, in millionths, unless there
+    /// are fewer nodes afterwards.
+    pub threshold_ppm: u64,
+    /// Most nodes in one command.
+    pub nodes_max: usize,
+    /// Most what-if questions in one pass.
+    pub what_ifs_max: u32,
+    /// Most pods that the questions of one pass are about.
+    pub moves_max: usize,
+    /// Steps of the packing search while looking for a set of nodes; the set that is chosen is
+    /// asked about with all the steps of the problem's policy.
+    pub explore_steps: u64,
+    /// Spot nodes may be replaced by spot nodes.
+    pub spot_to_spot: bool,
+    /// Decide as upstream does: moving costs nothing, and there is at most one new node.
+    pub upstream: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            move_price: NanoDollars::new(1_000_000),
+            launch_price: NanoDollars::new(2_000_000),
+            horizon_minutes: 60,
+            threshold_ppm: 5_000,
+            nodes_max: 100,
+            what_ifs_max: 24,
+            moves_max: 20_000,
+            explore_steps: 2_000_000,
+            spot_to_spot: false,
+            upstream: false,
+        }
+    }
+}
+
+impl Settings {
+    /// The same, deciding as upstream does.
+    #[must_use]
+    pub fn as_upstream(self) -> Self {
+        Self {
+            move_price: NanoDollars::ZERO,
+            launch_price: NanoDollars::ZERO,
+            threshold_ppm: 0,
+            upstream: true,
+            ..self
+        }
+    }
+
+    /// Most new nodes in one consolidation.
+    pub(crate) fn launches_max(&self) -> usize {
+        if self.upstream { 1 } else { self.nodes_max }
+    }
+}

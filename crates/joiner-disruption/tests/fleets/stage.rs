@@ -1,0 +1,309 @@
+//! A fleet made from a world of the testkit, and what becomes of it when commands are carried out.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use joiner_disruption::{
+    Budget, Command, Decision, EvictionCost, Fleet, Member, Memory, Moved, PoolTerms, Settings,
+    cost, decide, question,
+};
+use joiner_model::{Name, NanoDollars, Node, NodeIx, Pod, PodIx, Problem, keys};
+use joiner_testkit::{NodeBuilder, Outcome, World, node};
+
+/// Cores, gibibytes and the type's name, as in [`World::standard`].
+pub const SMALL: (&str, &str, &str) = ("small", "2", "8Gi");
+pub const MEDIUM: (&str, &str, &str) = ("medium", "4", "16Gi");
+pub const LARGE: (&str, &str, &str) = ("large", "8", "32Gi");
+
+/// An initialized node of pool `default`, on demand in zone a.
+pub fn own(name: &str, (ty, cpu, memory): (&str, &str, &str)) -> NodeBuilder {
+    of_pool(name, "default", (ty, cpu, memory))
+}
+
+/// An initialized node of a pool, on demand in zone a.
+pub fn of_pool(name: &str, pool: &str, (ty, cpu, memory): (&str, &str, &str)) -> NodeBuilder {
+    let bare = node(name).instance_type(ty).cpu(cpu).memory(memory);
+    bare.capacity_type("on-demand").pool(pool)
+}
+
+pub fn dollars(dollars: f64) -> NanoDollars {
+    NanoDollars::new((dollars * 1e9).round() as u64)
+}
+
+pub fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+/// A budget of so many nodes, always and for everything.
+pub fn budget(nodes: &str) -> Budget {
+    Budget {
+        nodes: nodes.to_owned(),
+        ..Budget::default()
+    }
+}
+
+/// All that a fleet needs, owned.
+#[derive(Clone)]
+pub struct Stage {
+    pub problem: Problem,
+    pub members: Vec<Member>,
+    pub pools: Vec<PoolTerms>,
+    pub moves_left: BTreeMap<Name, u32>,
+    pub settings: Settings,
+    pub memory: Memory,
+    pub changed: Timestamp,
+    pub now: Timestamp,
+    n_launched: usize,
+}
+
+impl Stage {
+    /// Every node that has a pool is a member; all is quiet, and budgets allow everything.
+    pub fn of(world: &World) -> Self {
+        let problem = world.problem();
+        let pools = problem.pools.iter().map(|pool| PoolTerms {
+            name: pool.name.clone(),
+            ..PoolTerms::default()
+        });
+        let now = at("2026-03-02T10:00:00Z");
+        let mut stage = Self {
+            pools: pools.collect(),
+            problem,
+            members: Vec::new(),
+            moves_left: BTreeMap::new(),
+            settings: Settings::default(),
+            memory: Memory::default(),
+            changed: now,
+            now,
+            n_launched: 0,
+        };
+        for n in 0..stage.problem.nodes.len() {
+            stage.join(n);
+        }
+        stage.count();
+        stage
+    }
+
+    fn join(&mut self, n: usize) {
+        let node = &self.problem.nodes[n];
+        let Some(pool) = node.pool.clone() else {
+            return;
+        };
+        let label = |key: &str| node.labels.get(key).cloned().unwrap_or_default();
+        let (type_name, zone) = (label(keys::INSTANCE_TYPE), label(keys::ZONE));
+        let capacity_type = label(keys::CAPACITY_TYPE);
+        let ix = NodeIx(u32::try_from(n).unwrap());
+        self.members.push(Member {
+            node: ix,
+            name: node.name.clone(),
+            claim: format!("claim-{}", node.name).into(),
+            pool: self.pools.iter().position(|p| p.name == pool).unwrap(),
+            price: price_of(&self.problem, &type_name, &zone, &capacity_type),
+            capacity_type,
+            zone,
+            type_name,
+            pods: self.movable(ix),
+            initialized: node.initialized,
+            ready: true,
+            deleting: false,
+            nominated: false,
+            do_not_disrupt: false,
+            protected_pod: None,
+            blocking_budget: None,
+            several_budgets: None,
+            grace_period: false,
+            consolidatable: true,
+            drifted: None,
+            has_buffer_pods: false,
+            in_command: false,
+            terminating_instance: false,
+        });
+    }
+
+    fn movable(&self, node: NodeIx) -> Vec<Moved> {
+        let can_move = |pod: &Pod| pod.node == Some(node) && pod.daemon.is_none();
+        let pods = (0u32..).zip(&self.problem.pods);
+        let moved = pods.filter(|(_, pod)| can_move(pod) && !pod.terminating);
+        moved
+            .map(|(ix, pod)| Moved {
+                pod: PodIx(ix),
+                cost: EvictionCost::of(0, self.problem.shape(PodIx(ix)).priority),
+                owner: pod.name.rsplit_once('-').map(|(owner, _)| owner.into()),
+            })
+            .collect()
+    }
+
+    /// Totals of pools, from their members.
+    pub fn count(&mut self) {
+        for (p, terms) in self.pools.iter_mut().enumerate() {
+            let own = || self.members.iter().filter(|m| m.pool == p);
+            let leaving = own().filter(|m| m.deleting).count();
+            terms.n_leaving = u32::try_from(leaving).unwrap();
+            terms.n_staying = u32::try_from(own().count() - leaving).unwrap();
+            terms.total_cost = own().filter_map(|m| m.price).sum();
+            terms.total_disruption = own().map(cost::disruption).sum();
+        }
+    }
+
+    pub fn fleet(&self) -> Fleet<'_> {
+        Fleet {
+            problem: &self.problem,
+            members: self.members.clone(),
+            pools: self.pools.clone(),
+            moves_left: self.moves_left.clone(),
+            settings: self.settings,
+            changed: self.changed,
+            now: self.now,
+        }
+    }
+
+    /// The member of this name, to change.
+    #[track_caller]
+    pub fn member(&mut self, name: &str) -> &mut Member {
+        let mut members = self.members.iter_mut();
+        members.find(|m| m.name.as_ref() == name).expect("a member")
+    }
+
+    /// The same with one member changed.
+    #[track_caller]
+    pub fn with(mut self, name: &str, change: impl FnOnce(&mut Member)) -> Self {
+        change(self.member(name));
+        self
+    }
+
+    /// The same with the terms of all pools changed.
+    pub fn terms(mut self, change: impl Fn(&mut PoolTerms)) -> Self {
+        self.pools.iter_mut().for_each(change);
+        self
+    }
+
+    /// The same with other settings.
+    pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
+    /// Decides; plans are verified, and the memory is kept.
+    #[track_caller]
+    pub fn decide(&mut self) -> Decision {
+        let decision = decide(&self.fleet(), &self.memory);
+        self.memory = decision.memory.clone();
+        for command in &decision.commands {
+            self.verify(command);
+        }
+        decision
+    }
+
+    #[track_caller]
+    pub fn verify(&self, command: &Command) {
+        if command.plan.launches.is_empty() && command.plan.placements.is_empty() {
+            return;
+        }
+        let problem = question(&self.fleet(), &command.members);
+        let outcome = Outcome::verified(problem, command.plan.clone());
+        outcome.assert_all_placed();
+    }
+
+    /// Names of the nodes that a decision gives back, sorted; `None` for no command.
+    #[track_caller]
+    pub fn gone(&mut self) -> Option<String> {
+        let decision = self.decide();
+        (!decision.commands.is_empty()).then(|| self.names(&decision))
+    }
+
+    pub fn names(&self, decision: &Decision) -> String {
+        let members = decision.commands.iter().flat_map(|c| &c.members);
+        let mut names: Vec<&str> = members.map(|m| self.members[*m].name.as_ref()).collect();
+        names.sort_unstable();
+        names.join(" ")
+    }
+
+    /// Why a node stays.
+    #[track_caller]
+    pub fn why(&mut self, name: &str) -> String {
+        let decision = self.decide();
+        let at = self.members.iter().position(|m| m.name.as_ref() == name);
+        let verdict = &decision.verdicts[at.expect("a member")];
+        verdict.stays.as_ref().expect("it stays").to_string()
+    }
+
+    /// What all members cost an hour.
+    pub fn price(&self) -> NanoDollars {
+        self.members.iter().filter_map(|m| m.price).sum()
+    }
+
+    /// Carries out a command: nodes go, others come, pods move.
+    pub fn apply(&mut self, command: &Command) {
+        for placement in &command.plan.placements {
+            for pod in &placement.pods {
+                self.problem.pods[pod.0 as usize].node = Some(placement.node);
+            }
+        }
+        let n_before = self.problem.nodes.len();
+        for launch in &command.plan.launches {
+            let node = NodeIx(u32::try_from(self.problem.nodes.len()).unwrap());
+            self.n_launched += 1;
+            let made = launched(&self.problem, launch, self.n_launched);
+            self.problem.nodes.push(made);
+            for pod in &launch.pods {
+                self.problem.pods[pod.0 as usize].node = Some(node);
+            }
+        }
+        for m in &command.members {
+            let node = &mut self.problem.nodes[self.members[*m].node.0 as usize];
+            (node.closed, node.pool) = (true, None);
+        }
+        let gone: Vec<Name> = command.claims.clone();
+        self.members.retain(|member| !gone.contains(&member.claim));
+        for n in n_before..self.problem.nodes.len() {
+            self.join(n);
+        }
+        for m in 0..self.members.len() {
+            self.members[m].pods = self.movable(self.members[m].node);
+        }
+        self.count();
+        self.now += SignedDuration::from_secs(10);
+        self.changed = self.now;
+    }
+}
+
+fn price_of(
+    problem: &Problem,
+    type_name: &str,
+    zone: &str,
+    capacity_type: &str,
+) -> Option<NanoDollars> {
+    let ty = problem.types.iter().find(|ty| ty.name.as_ref() == type_name)?;
+    let mut offerings = ty.offerings.iter();
+    let is = |labels: &joiner_model::Labels, key: &str, value: &str| {
+        labels.get(key).is_some_and(|own| own.as_ref() == value)
+    };
+    let found = offerings.find(|o| {
+        is(&o.labels, keys::ZONE, zone) && is(&o.labels, keys::CAPACITY_TYPE, capacity_type)
+    });
+    found.map(|offering| offering.price)
+}
+
+fn launched(problem: &Problem, launch: &joiner_model::Launch, number: usize) -> Node {
+    let (ty, offering) = launch.offering;
+    let ty = &problem.types[ty.0 as usize];
+    let offering = &ty.offerings[offering.0 as usize];
+    let pool = &problem.pools[launch.pool.0 as usize];
+    let name: Name = format!("new-{number}").into();
+    let own = ty.labels.iter().filter_map(|(k, v)| Some((k.clone(), v.first()?.clone())));
+    let mut labels: joiner_model::Labels = own.collect();
+    labels.extend(pool.labels.clone());
+    labels.extend(offering.labels.clone());
+    labels.insert(keys::INSTANCE_TYPE.into(), ty.name.clone());
+    labels.insert(keys::HOSTNAME.into(), name.clone());
+    Node {
+        name,
+        labels,
+        taints: pool.taints.clone(),
+        capacity: ty.capacity.clone(),
+        allocatable: ty.allocatable().unwrap(),
+        pool: Some(pool.name.clone()),
+        initialized: true,
+        closed: false,
+        volume_limits: BTreeMap::new(),
+    }
+}

@@ -1,0 +1,76 @@
+//! Of two processes one acts; the other takes over in seconds.
+
+use std::time::{Duration, Instant};
+
+use crate::cluster::{Cluster, LEASES, NODES};
+use crate::process::Joiner;
+
+/// How long a Lease lasts after its holder has died, and what the next may take to notice.
+const LEASE_MAX: Duration = Duration::from_secs(15 + 6);
+/// How long the next may take after an orderly end.
+const HAND_OVER_MAX: Duration = Duration::from_secs(4);
+const LEADS: &str = "\"message\":\"leading\"";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_leads_and_the_other_follows() {
+    let cluster = Cluster::embedded().await;
+    cluster.pool().await;
+    let mut first = Joiner::start(&cluster.kubeconfig, &[]);
+    first.says(LEADS).await;
+    let mut second = Joiner::start(&cluster.kubeconfig, &[]);
+    second.says("starting").await;
+
+    cluster.deployment("web", 10).await;
+    cluster.all_run(10, 60).await;
+    cluster.agrees().await;
+    assert!(!first.told("launched nodeclaim").is_empty());
+    assert!(second.told("created nodeclaim").is_empty());
+    assert!(second.told("launched nodeclaim").is_empty());
+    assert!(!second.said().contains(LEADS), "two lead");
+    // The one that waits is as ready as the one that acts: it would be restarted else.
+    assert_eq!(second.get("health", "/readyz").await.0, 200);
+
+    let start = Instant::now();
+    let status = first.stop().await;
+    assert_eq!(status.code(), Some(0), "{}", first.said());
+    second.says_within(LEADS, HAND_OVER_MAX).await;
+    println!("handed over in {:?}", start.elapsed());
+    cluster.deployment("web", 20).await;
+    cluster.all_run(20, 60).await;
+    cluster.agrees().await;
+
+    let mut third = Joiner::start(&cluster.kubeconfig, &[]);
+    third.says("starting").await;
+    second.kill();
+    third.says_within(LEADS, LEASE_MAX).await;
+    let n_nodes = cluster.list(NODES).await.len();
+    cluster.deployment("web", 60).await;
+    cluster.all_run(60, 60).await;
+    assert!(cluster.agrees().await > n_nodes);
+    assert_eq!(third.stop().await.code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_lease_is_upstreams_and_a_dry_run_has_its_own() {
+    let cluster = Cluster::embedded().await;
+    let namespaced = |name: &'static str| {
+        let leases = cluster.api(LEASES, Some("kube-system"));
+        async move { leases.get_opt(name).await.unwrap() }
+    };
+    let mut dry = Joiner::start(&cluster.kubeconfig, &["--dry-run"]);
+    dry.says(LEADS).await;
+    assert!(namespaced("karpenter-leader-election").await.is_none());
+    let mut real = Joiner::start(&cluster.kubeconfig, &[]);
+    real.says(LEADS).await;
+    for name in [
+        "karpenter-leader-election",
+        "karpenter-leader-election-dry-run",
+    ] {
+        let lease = namespaced(name).await.unwrap();
+        let holder = lease.data["spec"]["holderIdentity"].as_str().unwrap();
+        assert!(!holder.is_empty(), "{name}");
+    }
+    assert_eq!(real.stop().await.code(), Some(0));
+    let lease = namespaced("karpenter-leader-election").await.unwrap();
+    assert_eq!(lease.data["spec"]["holderIdentity"], "");
+}
