@@ -78,12 +78,8 @@ impl Watched {
                 None
             }
             Ok(watcher::Event::InitDone) => Some(News::All(std::mem::take(&mut listed))),
-            Ok(watcher::Event::Apply(object)) => {
-                Some(News::Put(object.into_value(&resource)))
-            }
-            Ok(watcher::Event::Delete(object)) => {
-                Some(News::Gone(object.into_value(&resource)))
-            }
+            Ok(watcher::Event::Apply(object)) => Some(News::Put(object.into_value(&resource))),
+            Ok(watcher::Event::Delete(object)) => Some(News::Gone(object.into_value(&resource))),
             Err(error) => {
                 tracing::debug!(%error, plural, "a watch of the simulated cloud broke");
                 None

@@ -107,9 +107,16 @@ fn verdicts(
                 Why::AnotherFirst
             })
         };
+        // What keeps a node that must go matters more than what keeps it from being consolidated.
+        let pinned = || {
+            let kept = memory
+                .kept(&member.claim)
+                .filter(|_| member.drifted.is_some());
+            kept.filter(|why| matches!(why, Why::Pinned(_))).cloned()
+        };
         let stays: Option<Why> = stays;
         Verdict {
-            stays: (!going).then(|| stays.unwrap_or_else(by_default)),
+            stays: (!going).then(|| pinned().or(stays).unwrap_or_else(by_default)),
             bound,
         }
     };

@@ -111,11 +111,6 @@ impl Why {
                 | Self::SeveralPodBudgets(_)
         )
     }
-
-    /// True for reasons that end when budgets do, so that nothing may be concluded from them.
-    pub(crate) fn is_budget(&self) -> bool {
-        matches!(self, Self::Budget(..) | Self::MovedEnough(_))
-    }
 }
 
 impl fmt::Display for Why {

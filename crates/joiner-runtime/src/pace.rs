@@ -68,14 +68,16 @@ mod tests {
         for _ in 0..10 {
             pace.turn().await;
         }
-        assert_eq!(clock.now().as_millisecond(), 1_000);
+        let passed = clock.now().as_millisecond();
+        assert!((1_000..1_010).contains(&passed), "{passed}");
         // After a pause there is a burst again, and no more than that.
         clock.sleep(Duration::from_secs(60)).await;
         let start = clock.now();
         for _ in 0..6 {
             pace.turn().await;
         }
-        assert_eq!(clock.now().duration_since(start).as_millis(), 100);
+        let passed = clock.now().duration_since(start).as_millis();
+        assert!((100..110).contains(&passed), "{passed}");
     }
 
     #[tokio::test(start_paused = true)]

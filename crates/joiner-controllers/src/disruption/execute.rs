@@ -1,10 +1,12 @@
 //! Carries commands out, and undoes those that cannot be finished.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use joiner_api::labels::DISRUPTED_TAINT;
 use joiner_api::types::{NodeClaim, Taint};
 use joiner_model::Name;
+use joiner_runtime::ApiFailure;
 use joiner_state::live::{Kind, LiveClaim, LiveNode, Snapshot};
 use serde_json::{Value, json};
 
@@ -13,11 +15,16 @@ use crate::claim;
 use crate::context::{Ctx, Failure};
 use crate::observe;
 
+/// How often a claim that others write to is tried again.
+const CONFLICTS_MAX: usize = 5;
+/// And after which pause.
+const CONFLICT_PAUSE: Duration = Duration::from_millis(200);
 /// The condition that says why a claim goes.
 const DISRUPTION_REASON: &str = "DisruptionReason";
 
-/// Begins a command: members are marked, then replacements are created. What cannot be begun is
-/// undone.
+/// Begins a command: nodes are tainted, replacements are created, and only then the intent is written
+/// on the members: whoever reads it finds the replacements. What cannot be begun is undone; what was
+/// bought already is found empty later.
 ///
 /// # Errors
 /// What was in the way.
@@ -42,13 +49,28 @@ async fn try_begin(ctx: &Ctx, intent: &Intent, replacements: &[NodeClaim]) -> Re
         if let Some(node) = snapshot.node_of(claim) {
             taint(ctx, node).await?;
         }
-        mark(ctx, claim, intent).await?;
     }
     for replacement in replacements {
         let object = serde_json::to_value(replacement).unwrap_or_default();
         ctx.api.create(Kind::NodeClaim, &object).await?;
     }
+    for name in &intent.members {
+        mark_patiently(ctx, name, intent).await?;
+    }
     Ok(())
+}
+
+/// Marks a claim; others write to it, too, and then it is tried again.
+async fn mark_patiently(ctx: &Ctx, name: &str, intent: &Intent) -> Result<(), Failure> {
+    for _ in 0..CONFLICTS_MAX {
+        match mark(ctx, name, intent).await {
+            Err(Failure::Api(ApiFailure::Conflict(_))) => {
+                ctx.clock.sleep(CONFLICT_PAUSE).await;
+            }
+            other => return other,
+        }
+    }
+    mark(ctx, name, intent).await
 }
 
 async fn taint(ctx: &Ctx, node: &LiveNode) -> Result<(), Failure> {
@@ -77,12 +99,11 @@ fn taints_patch(node: &LiveNode, taints: &[Taint]) -> Value {
     })
 }
 
-async fn mark(ctx: &Ctx, claim: &LiveClaim, intent: &Intent) -> Result<(), Failure> {
+async fn mark(ctx: &Ctx, name: &str, intent: &Intent) -> Result<(), Failure> {
     let patch = json!({"metadata": {"annotations": {COMMAND: intent.text()}}});
-    ctx.api.patch(Kind::NodeClaim, claim.name(), &patch).await?;
+    ctx.api.patch(Kind::NodeClaim, name, &patch).await?;
     let snapshot = ctx.world.snapshot();
-    let claim = snapshot.claim(claim.name());
-    let Some(claim) = claim else {
+    let Some(claim) = snapshot.claim(name) else {
         return Err(Failure::Other("the NodeClaim is gone".to_owned()));
     };
     let mut set = claim::conditions(claim, ctx.clock.now());

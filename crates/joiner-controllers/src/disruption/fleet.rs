@@ -1,6 +1,6 @@
 //! From a snapshot to the fleet that disruption decides about.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_api::labels::{CAPACITY_TYPE, DO_NOT_DISRUPT, INSTANCE_TYPE, ZONE};
@@ -41,13 +41,17 @@ pub(crate) fn fleet<'p>(facts: &Facts<'_>, problem: &'p Problem) -> Fleet<'p> {
         .map(|(ix, pool)| (&**pool.name(), ix))
         .collect();
     let index = Index::new(problem);
+    let awaited = awaited(snapshot);
     let mut members = Vec::new();
     for claim in snapshot.claims() {
         let (Some(node), Some(pool)) = (snapshot.node_of(claim), claim.pool()) else {
             continue;
         };
         if let (Some(ix), Some(pool)) = (index.node(node.name()), pool_ix.get(pool)) {
-            members.push(member(facts, &index, (claim, node), (ix, *pool)));
+            let mut own = member(facts, &index, (claim, node), (ix, *pool));
+            // What takes the place of others is empty until those are drained.
+            own.nominated |= awaited.contains(claim.name());
+            members.push(own);
         }
     }
     let mut terms: Vec<PoolTerms> = pools
@@ -70,6 +74,13 @@ pub(crate) fn fleet<'p>(facts: &Facts<'_>, problem: &'p Problem) -> Fleet<'p> {
         changed: facts.changed,
         now: facts.now,
     }
+}
+
+/// Claims that take the place of others in commands under way.
+fn awaited(snapshot: &Snapshot) -> BTreeSet<Name> {
+    let intents = snapshot.claims().filter_map(|claim| Intent::of(claim));
+    let names = intents.flat_map(|intent| intent.replacements);
+    names.map(Name::from).collect()
 }
 
 /// Where things are in a problem.

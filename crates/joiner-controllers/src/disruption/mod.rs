@@ -76,7 +76,9 @@ pub async fn run(ctx: Ctx) {
 /// A change that may turn a "nothing to do" around.
 fn matters(change: &Change) -> bool {
     match change.kind {
-        Kind::Node | Kind::Pod => change.what != What::Changed || change.about.is_some(),
+        // Nodes say often that they are alive; a pod that is bound may have just been.
+        Kind::Node => change.what != What::Changed,
+        Kind::Pod => change.what != What::Changed || change.about.is_some(),
         Kind::NodeClaim
         | Kind::NodePool
         | Kind::NodeOverlay
@@ -121,12 +123,13 @@ async fn pass(ctx: &Ctx, memory: &mut Memory, changed: Timestamp) -> bool {
     let before = memory.clone();
     let look = look(ctx, Arc::clone(&snapshot), changed, move |fleet| {
         let decision = decide(fleet, &before);
-        (decision.commands.clone(), decision)
+        let nodes: Vec<Name> = fleet.members.iter().map(|own| own.name.clone()).collect();
+        (decision.commands.clone(), (decision, nodes))
     });
-    let Some((decision, orders)) = look.await else {
+    let Some(((decision, nodes), orders)) = look.await else {
         return false;
     };
-    tell::decided(ctx, &decision, &snapshot);
+    tell::decided(ctx, &decision, &nodes, &snapshot);
     *memory = decision.memory.clone();
     let mut begun = false;
     for order in orders {

@@ -1,6 +1,7 @@
 //! What people hear of disruption: logs, events, metrics, the decision log.
 
 use joiner_disruption::{Decision, Rejection};
+use joiner_model::Name;
 use joiner_runtime::Decision as Record;
 use joiner_runtime::metric_names::{
     DISRUPTION_DECISIONS, DISRUPTION_DECISIONS_BY_NODEPOOL, DISRUPTION_FAILED_VALIDATIONS,
@@ -15,7 +16,12 @@ use crate::context::Ctx;
 use crate::observe;
 
 /// What every pool allows, and why nodes stay.
-pub(super) fn decided(ctx: &Ctx, decision: &Decision, snapshot: &Snapshot) {
+pub(super) fn decided(ctx: &Ctx, decision: &Decision, nodes: &[Name], snapshot: &Snapshot) {
+    for (node, verdict) in nodes.iter().zip(&decision.verdicts) {
+        if let Some(why) = &verdict.stays {
+            tracing::debug!(controller = NAME, Node = &**node, bound = %verdict.bound, "stays: {why}");
+        }
+    }
     let pools: Vec<_> = snapshot.pools().collect();
     for (pool, reason, allowed) in &decision.allowed {
         if let Some(pool) = pools.get(*pool) {

@@ -17,6 +17,8 @@ const QUIET_MIN: Duration = Duration::from_millis(40);
 const QUIET_MAX: Duration = Duration::from_secs(1);
 /// A plan that failed is made anew after this long at the earliest.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(1);
+/// How long it is remembered that somebody was planned for.
+const REMEMBERED_FOR: Duration = Duration::from_secs(60);
 /// The same pod asks again after this long at the earliest.
 pub(crate) const AGAIN_AFTER: Duration = Duration::from_secs(10);
 
@@ -28,8 +30,19 @@ pub(crate) struct Batch {
     burst: Timestamp,
     grown: Timestamp,
     asked: BTreeSet<Name>,
-    /// Who was planned for, when, and when they may ask again.
-    answered: BTreeMap<Name, (Timestamp, Timestamp)>,
+    /// Who was planned for.
+    answered: BTreeMap<Name, Answer>,
+}
+
+/// What is remembered of somebody who was planned for.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    /// When that was, last.
+    at: Timestamp,
+    /// When they may ask again.
+    again: Timestamp,
+    /// How often they were planned for of late.
+    n: u32,
 }
 
 impl Batch {
@@ -37,7 +50,7 @@ impl Batch {
     /// planned for a moment ago have to wait.
     pub(crate) fn ask(&mut self, who: &Name, now: Timestamp) {
         let answered = self.answered.get(who);
-        if answered.is_some_and(|(_, again)| now < *again) {
+        if answered.is_some_and(|own| now < own.again) {
             return;
         }
         if self.asked.insert(who.clone()) {
@@ -65,19 +78,30 @@ impl Batch {
 
     /// The batch is planned.
     pub(crate) fn close(&mut self, now: Timestamp) {
-        self.answered.retain(|_, (_, again)| now < *again);
+        let age = |own: &Answer| now.duration_since(own.at).unsigned_abs();
+        self.answered.retain(|_, own| age(own) < REMEMBERED_FOR);
         let again = now.checked_add(AGAIN_AFTER).unwrap_or(Timestamp::MAX);
         for who in std::mem::take(&mut self.asked) {
-            self.answered.insert(who, (now, again));
+            let n = self.answered.get(&who).map_or(0, |own| own.n) + 1;
+            self.answered.insert(who, Answer { at: now, again, n });
         }
         self.opened = None;
     }
 
     /// Something that was planned came to nothing: everybody may ask again a second after the plan.
     pub(crate) fn forgive(&mut self) {
-        for (at, again) in self.answered.values_mut() {
-            let sooner = at.checked_add(FORGIVEN_AFTER).unwrap_or(Timestamp::MAX);
-            *again = sooner.min(*again);
+        for own in self.answered.values_mut() {
+            let sooner = own.at.checked_add(FORGIVEN_AFTER).unwrap_or(Timestamp::MAX);
+            own.again = sooner.min(own.again);
+        }
+    }
+
+    /// A node that was planned is up. The scheduler may pack in another way than the plan did, so
+    /// whoever was planned for once, and finds no place a second from now, may ask again.
+    pub(crate) fn settle(&mut self, now: Timestamp) {
+        for own in self.answered.values_mut().filter(|own| own.n == 1) {
+            let sooner = now.checked_add(FORGIVEN_AFTER).unwrap_or(Timestamp::MAX);
+            own.again = sooner.min(own.again);
         }
     }
 
@@ -89,7 +113,7 @@ impl Batch {
     /// When the first of those that were planned for may ask again, after now: those who could have
     /// asked by now and did not are not waited for.
     pub(crate) fn next(&self, now: Timestamp) -> Option<Timestamp> {
-        let times = self.answered.values().map(|(_, again)| *again);
+        let times = self.answered.values().map(|own| own.again);
         times.filter(|again| *again > now).min()
     }
 }
@@ -191,8 +215,20 @@ mod tests {
         batch.ask(&"a".into(), ms(11_100));
         assert!(batch.closes(adaptive()).is_some());
         batch.close(ms(11_200));
+        batch.settle(ms(11_250));
+        batch.ask(&"a".into(), ms(12_300));
+        assert_eq!(batch.closes(adaptive()), None, "only the first time");
+        batch.ask(&"b".into(), ms(12_300));
+        batch.close(ms(12_350));
+        batch.settle(ms(12_400));
+        batch.ask(&"b".into(), ms(13_400));
+        assert!(
+            batch.closes(adaptive()).is_some(),
+            "its node is up, and it still waits"
+        );
+        batch.close(ms(13_400));
         batch.forget();
-        batch.ask(&"a".into(), ms(11_300));
+        batch.ask(&"a".into(), ms(13_500));
         assert!(batch.closes(adaptive()).is_some());
     }
 }

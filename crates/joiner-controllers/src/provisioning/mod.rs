@@ -19,7 +19,9 @@ use futures::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 use joiner_model::{Name, Plan, Policy, Problem};
 use joiner_runtime::{ApiFailure, Written};
-use joiner_state::live::{Ask, Asked, Change, Kind, PLANNED, Snapshot, VirtualPod};
+use joiner_state::live::{
+    Ask, Asked, Change, Conditions as _, Kind, PLANNED, Snapshot, VirtualPod,
+};
 use tokio::sync::broadcast::error::RecvError;
 
 use self::batch::Batch;
@@ -54,6 +56,10 @@ pub async fn run(ctx: Ctx) {
                 Pass::Done => batch.close(ctx.clock.now()),
                 Pass::NoPools => {
                     batch.close(ctx.clock.now());
+                    // Once is enough: pods may come by the thousand meanwhile.
+                    if !lacks_pools {
+                        tracing::info!(controller = NAME, "no dynamic nodepools found");
+                    }
                     lacks_pools = true;
                 }
                 Pass::NotYet => ctx.clock.sleep(LOOK_AGAIN).await,
@@ -68,11 +74,15 @@ pub async fn run(ctx: Ctx) {
         let wake = [closes, batch.next(now)].into_iter().flatten().min();
         tokio::select! {
             change = changes.recv() => {
-                let mut lost = false;
+                let (mut lost, mut up) = (false, false);
                 let mut change = change;
                 loop {
                     match &change {
-                        Ok(told) => lost |= is_launch_lost(told, &ctx.world.snapshot()),
+                        Ok(told) => {
+                            let now = ctx.world.snapshot();
+                            lost |= is_launch_lost(told, &now);
+                            up |= is_node_up(told, &now);
+                        }
                         Err(RecvError::Lagged(_)) => {}
                         Err(RecvError::Closed) => return,
                     }
@@ -84,6 +94,9 @@ pub async fn run(ctx: Ctx) {
                 // Its pods need another node now, and not only when they are next heard.
                 if lost {
                     batch.forgive();
+                }
+                if up {
+                    batch.settle(ctx.clock.now());
                 }
             }
             () = ctx.clock.sleep_until(wake.unwrap_or(Timestamp::MAX)), if wake.is_some() => {}
@@ -100,6 +113,16 @@ fn is_launch_lost(changes: &[Change], now: &Snapshot) -> bool {
             .claim(&change.name)
             .filter(|_| change.kind == Kind::NodeClaim);
         claim.is_some_and(|own| own.meta.deleting.is_some() && own.provider_id.is_none())
+    })
+}
+
+/// True when a claim changes whose node is up.
+fn is_node_up(changes: &[Change], now: &Snapshot) -> bool {
+    changes.iter().any(|change| {
+        let claim = now
+            .claim(&change.name)
+            .filter(|_| change.kind == Kind::NodeClaim);
+        claim.is_some_and(|own| own.is_true("Initialized"))
     })
 }
 
@@ -143,7 +166,6 @@ async fn pass(ctx: &Ctx) -> Pass {
         return Pass::NotYet;
     }
     if !has_usable_pool(&now) {
-        tracing::info!(controller = NAME, "no dynamic nodepools found");
         return Pass::NoPools;
     }
     for (class, trouble) in ctx.catalogs.refresh(&*ctx.cloud, &now).await {

@@ -1,10 +1,14 @@
 //! The end of a node, when its pods do not want to leave.
 
+use std::ops::RangeInclusive;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::stage::{BUDGETS, CLAIMS, NODES, PODS, POOLS, Setup, Stage, condition, on_both};
 
+/// Pods that leave one after the other may be planned for one after the other.
+const REPLACED_BY: RangeInclusive<usize> = 1..=2;
 const KEEP: &str = "karpenter.sh/do-not-disrupt";
 
 fn name(object: &Value) -> &str {
@@ -61,7 +65,7 @@ async fn a_budget_holds_up_a_drain_until_it_is_released(stage: &Stage) {
     stage.delete(BUDGETS, "web").await;
     stage.gone(&claim, 120).await;
     stage.all_run(2, 60).await;
-    stage.settles(1, 60).await;
+    stage.settles_within(REPLACED_BY, 60).await;
 }
 
 on_both!(a_pod_that_must_not_be_disrupted_has_its_time);
@@ -93,7 +97,7 @@ async fn a_pod_that_must_not_be_disrupted_has_its_time(stage: &Stage) {
         .await;
     stage.gone(&claim, 90).await;
     stage.all_run(2, 60).await;
-    stage.settles(1, 60).await;
+    stage.settles_within(REPLACED_BY, 60).await;
 }
 
 on_both!(a_grace_period_ends_what_nothing_else_would);
@@ -116,7 +120,7 @@ async fn a_grace_period_ends_what_nothing_else_would(stage: &Stage) {
     stage.gone(&claim, 60).await;
     // The replacement has the same pods, and nobody asks it to go.
     stage.all_run(2, 60).await;
-    stage.settles(1, 60).await;
+    stage.settles_within(REPLACED_BY, 60).await;
 }
 
 on_both!(a_claim_that_is_too_old_is_replaced_once);

@@ -1,8 +1,13 @@
 //! Whole stories on a whole cluster: the controllers, the simulated cloud, and a control plane. The
 //! same code runs on the embedded one, in virtual time, and on a real one.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests may fail as tests do"
+)]
 
+mod disruption;
 mod drain;
 mod gates;
 mod lifecycle;

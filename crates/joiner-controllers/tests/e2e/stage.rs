@@ -1,5 +1,6 @@
 //! A cluster with an autoscaler on it.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -470,13 +471,23 @@ impl Stage {
 
     /// Waits until claims, nodes and machines are this many, and fit together.
     pub(crate) async fn settles(&self, n: usize, secs: u64) {
-        self.until(&format!("{n} nodes and no more"), secs, async |stage| {
-            let n_all = [CLAIMS, NODES].map(|what| stage.list(what));
-            let [claims, nodes] = n_all;
-            claims.await.len() == n && nodes.await.len() == n && stage.machines().await.len() == n
+        self.settles_within(n..=n, secs).await;
+    }
+
+    /// Waits until claims, nodes and machines are about this many, the same in number, and none is
+    /// on its way out; then they fit together.
+    pub(crate) async fn settles_within(&self, wanted: RangeInclusive<usize>, secs: u64) {
+        self.until(&format!("{wanted:?} nodes"), secs, async |stage| {
+            let (claims, nodes) = (stage.list(CLAIMS).await, stage.list(NODES).await);
+            let going = |own: &Value| !own["metadata"]["deletionTimestamp"].is_null();
+            let n_machines = stage.machines().await.len();
+            wanted.contains(&claims.len())
+                && nodes.len() == claims.len()
+                && n_machines == claims.len()
+                && !claims.iter().any(going)
         })
         .await;
-        assert_eq!(self.agrees().await, n);
+        self.agrees().await;
     }
 }
 

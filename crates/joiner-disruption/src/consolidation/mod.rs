@@ -27,8 +27,6 @@ pub(crate) struct Offer {
     pub(crate) members: Vec<usize>,
     /// What takes their place.
     pub(crate) plan: Plan,
-    /// Saved an hour.
-    pub(crate) savings: NanoDollars,
     /// What moving costs.
     pub(crate) move_cost: NanoDollars,
     /// Savings within the horizon, less what moving costs.
@@ -85,7 +83,6 @@ pub(crate) fn propose(
     Ok(Offer {
         members: members.to_vec(),
         plan,
-        savings,
         move_cost,
         net,
         swaps,

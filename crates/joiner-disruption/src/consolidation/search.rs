@@ -71,7 +71,10 @@ pub(crate) fn decide<'f>(
         if let Some(offer) = search.settle() {
             return Some(offer.command(fleet));
         }
-        memory.note_searched();
+        // A node that is spoken for will be free again without anything else changing.
+        if !spoken_for(fleet) {
+            memory.note_searched();
+        }
     }
     if let Some(offer) = search.singles(&free, memory) {
         return Some(offer.command(fleet));
@@ -79,10 +82,15 @@ pub(crate) fn decide<'f>(
     // Whoever was held back by a budget only may go as soon as it is not.
     let done =
         all.len() == free.len() && (free.iter()).all(|m| memory.tried(&fleet.members[*m].claim));
-    if done {
+    if done && !spoken_for(fleet) {
         memory.note_idle(fleet.changed);
     }
     None
+}
+
+/// Some node waits for a pod that was told to expect a place there.
+fn spoken_for(fleet: &Fleet<'_>) -> bool {
+    fleet.members.iter().any(|member| member.nominated)
 }
 
 /// Upstream's order: price over disruption cost, highest first; then by name.

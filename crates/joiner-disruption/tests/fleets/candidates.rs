@@ -33,9 +33,18 @@ fn core_247_to_251_what_blocks_every_graceful_method() {
     let figures: [(Change, &str); 9] = [
         (|m| m.in_command = true, "under way"),
         (|m| m.initialized = false, "Node isn't initialized"),
-        (|m| m.deleting = true, "Node is deleting or marked for deletion"),
-        (|m| m.nominated = true, "Node is nominated for a pending pod"),
-        (|m| m.do_not_disrupt = true, "\"karpenter.sh/do-not-disrupt\" annotation"),
+        (
+            |m| m.deleting = true,
+            "Node is deleting or marked for deletion",
+        ),
+        (
+            |m| m.nominated = true,
+            "Node is nominated for a pending pod",
+        ),
+        (
+            |m| m.do_not_disrupt = true,
+            "\"karpenter.sh/do-not-disrupt\" annotation",
+        ),
         (
             |m| m.protected_pod = Some("default/api".into()),
             "Pod has \"karpenter.sh/do-not-disrupt\" annotation (Pod=default/api)",
@@ -120,7 +129,10 @@ fn core_252_and_283_what_keeps_a_node_from_being_consolidated() {
     }
     let mut off = only_spare(|_| ()).terms(|t| t.consolidate_after_never = true);
     assert_eq!(off.gone(), None);
-    assert!(off.why("spare").contains("NodePool \"default\" has consolidation disabled"));
+    assert!(
+        off.why("spare")
+            .contains("NodePool \"default\" has consolidation disabled")
+    );
     let mut empty = only_spare(|_| ()).terms(|t| t.policy = Policy::WhenEmpty);
     assert_eq!(empty.gone(), None);
     let words = "NodePool \"default\" has consolidation policy WhenEmpty, but node is not empty";

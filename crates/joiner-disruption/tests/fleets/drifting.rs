@@ -22,7 +22,10 @@ fn core_297_replaced_by_what_its_pods_need() {
     let mut stage = Stage::of(&world).with("n0", since(1));
     let decision = stage.decide();
     let command = &decision.commands[0];
-    assert_eq!((command.method, command.reason), (Method::Drift, Reason::Drifted));
+    assert_eq!(
+        (command.method, command.reason),
+        (Method::Drift, Reason::Drifted)
+    );
     assert_eq!(command.plan.launches.len(), 1);
     assert!(!command.method.waits());
     // Several when no single one will do.
@@ -37,7 +40,9 @@ fn core_297_replaced_by_what_its_pods_need() {
         .add([own("n0", SMALL), own("n1", MEDIUM)])
         .add(pod("web").cpu("1").on("n0"))
         .add(pod("api").cpu("1").on("n1"));
-    let mut stage = Stage::of(&world).with("n0", since(1)).with("n1", |m| m.consolidatable = false);
+    let mut stage = Stage::of(&world)
+        .with("n0", since(1))
+        .with("n1", |m| m.consolidatable = false);
     assert!(stage.decide().commands[0].is_delete());
 }
 
@@ -67,11 +72,16 @@ fn core_298_the_next_one_when_pods_have_no_place() {
         .add([own("stuck", ("odd", "64", "64Gi")), own("n1", SMALL)])
         .add(pod("huge").cpu("60").on("stuck"))
         .add(pod("web").cpu("1").on("n1"));
-    let mut stage = Stage::of(&world).with("stuck", since(1)).with("n1", since(2));
+    let mut stage = Stage::of(&world)
+        .with("stuck", since(1))
+        .with("n1", since(2));
     assert_eq!(stage.gone().as_deref(), Some("n1"));
     stage.member("n1").drifted = None;
     let why = stage.why("stuck");
-    assert!(why.contains("not all pods would schedule, default/huge"), "{why}");
+    assert!(
+        why.contains("not all pods would schedule, default/huge"),
+        "{why}"
+    );
 }
 
 #[test]
@@ -103,13 +113,19 @@ fn core_302_drift_does_not_mind_consolidation_being_off() {
 }
 
 fn of_constant_size(replicas: u32, limit: Option<u32>, nodes: &str) -> Stage {
-    let all: Vec<_> = (0..4).map(|n| of_pool(&format!("n{n}"), "fixed", SMALL)).collect();
+    let all: Vec<_> = (0..4)
+        .map(|n| of_pool(&format!("n{n}"), "fixed", SMALL))
+        .collect();
     let world = World::standard().add(pool("fixed")).add(all);
     let mut stage = Stage::of(&world);
     for n in 0..4 {
         since(n)(stage.member(&format!("n{n}")));
     }
-    let fixed = stage.pools.iter_mut().find(|p| p.name.as_ref() == "fixed").unwrap();
+    let fixed = stage
+        .pools
+        .iter_mut()
+        .find(|p| p.name.as_ref() == "fixed")
+        .unwrap();
     fixed.static_replicas = Some(replicas);
     fixed.limit_nodes = limit;
     fixed.budgets = vec![budget(nodes)];

@@ -17,7 +17,10 @@ fn core_258_all_in_one_command() {
     let decision = stage.decide();
     let command = &decision.commands[0];
     assert_eq!(stage.names(&decision), "n0 n1 n2");
-    assert_eq!((command.method, command.reason), (Method::Empty, Reason::Empty));
+    assert_eq!(
+        (command.method, command.reason),
+        (Method::Empty, Reason::Empty)
+    );
     assert!(command.is_delete() && command.method.waits());
     assert_eq!(command.savings(), crate::stage::dollars(0.6));
     for policy in [Policy::WhenEmpty, Policy::Balanced] {
@@ -34,11 +37,17 @@ fn core_259_within_budgets() {
         let found: usize = decision.commands.iter().map(|c| c.members.len()).sum();
         assert_eq!(found, expected, "{nodes}");
     }
-    let world = empty_nodes(2)
-        .add(pool("other"))
-        .add((0..4).map(|n| of_pool(&format!("o{n}"), "other", MEDIUM)).collect::<Vec<_>>());
+    let world = empty_nodes(2).add(pool("other")).add(
+        (0..4)
+            .map(|n| of_pool(&format!("o{n}"), "other", MEDIUM))
+            .collect::<Vec<_>>(),
+    );
     let mut stage = Stage::of(&world).terms(|t| {
-        let nodes = if t.name.as_ref() == "other" { "1" } else { "100%" };
+        let nodes = if t.name.as_ref() == "other" {
+            "1"
+        } else {
+            "100%"
+        };
         t.budgets = vec![budget(nodes)];
     });
     assert_eq!(stage.gone().as_deref(), Some("n0 n1 o0"));
@@ -71,7 +80,10 @@ fn core_261_and_264_who_is_left_alone() {
     assert_eq!(fixed.gone(), None);
     let mut never = Stage::of(&empty_nodes(1)).terms(|t| t.consolidate_after_never = true);
     assert_eq!(never.gone(), None);
-    assert_eq!(never.why("n0"), "NodePool \"default\" has consolidation disabled");
+    assert_eq!(
+        never.why("n0"),
+        "NodePool \"default\" has consolidation disabled"
+    );
 }
 
 #[test]

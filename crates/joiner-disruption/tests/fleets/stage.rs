@@ -11,31 +11,35 @@ use joiner_model::{Name, NanoDollars, Node, NodeIx, Pod, PodIx, Problem, keys};
 use joiner_testkit::{NodeBuilder, Outcome, World, node};
 
 /// Cores, gibibytes and the type's name, as in [`World::standard`].
-pub const SMALL: (&str, &str, &str) = ("small", "2", "8Gi");
-pub const MEDIUM: (&str, &str, &str) = ("medium", "4", "16Gi");
-pub const LARGE: (&str, &str, &str) = ("large", "8", "32Gi");
+pub(crate) const SMALL: (&str, &str, &str) = ("small", "2", "8Gi");
+pub(crate) const MEDIUM: (&str, &str, &str) = ("medium", "4", "16Gi");
+pub(crate) const LARGE: (&str, &str, &str) = ("large", "8", "32Gi");
 
 /// An initialized node of pool `default`, on demand in zone a.
-pub fn own(name: &str, (ty, cpu, memory): (&str, &str, &str)) -> NodeBuilder {
+pub(crate) fn own(name: &str, (ty, cpu, memory): (&str, &str, &str)) -> NodeBuilder {
     of_pool(name, "default", (ty, cpu, memory))
 }
 
 /// An initialized node of a pool, on demand in zone a.
-pub fn of_pool(name: &str, pool: &str, (ty, cpu, memory): (&str, &str, &str)) -> NodeBuilder {
+pub(crate) fn of_pool(
+    name: &str,
+    pool: &str,
+    (ty, cpu, memory): (&str, &str, &str),
+) -> NodeBuilder {
     let bare = node(name).instance_type(ty).cpu(cpu).memory(memory);
     bare.capacity_type("on-demand").pool(pool)
 }
 
-pub fn dollars(dollars: f64) -> NanoDollars {
+pub(crate) fn dollars(dollars: f64) -> NanoDollars {
     NanoDollars::new((dollars * 1e9).round() as u64)
 }
 
-pub fn at(text: &str) -> Timestamp {
+pub(crate) fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
 /// A budget of so many nodes, always and for everything.
-pub fn budget(nodes: &str) -> Budget {
+pub(crate) fn budget(nodes: &str) -> Budget {
     Budget {
         nodes: nodes.to_owned(),
         ..Budget::default()
@@ -44,21 +48,21 @@ pub fn budget(nodes: &str) -> Budget {
 
 /// All that a fleet needs, owned.
 #[derive(Clone)]
-pub struct Stage {
-    pub problem: Problem,
-    pub members: Vec<Member>,
-    pub pools: Vec<PoolTerms>,
-    pub moves_left: BTreeMap<Name, u32>,
-    pub settings: Settings,
-    pub memory: Memory,
-    pub changed: Timestamp,
-    pub now: Timestamp,
+pub(crate) struct Stage {
+    pub(crate) problem: Problem,
+    pub(crate) members: Vec<Member>,
+    pub(crate) pools: Vec<PoolTerms>,
+    pub(crate) moves_left: BTreeMap<Name, u32>,
+    pub(crate) settings: Settings,
+    pub(crate) memory: Memory,
+    pub(crate) changed: Timestamp,
+    pub(crate) now: Timestamp,
     n_launched: usize,
 }
 
 impl Stage {
     /// Every node that has a pool is a member; all is quiet, and budgets allow everything.
-    pub fn of(world: &World) -> Self {
+    pub(crate) fn of(world: &World) -> Self {
         let problem = world.problem();
         let pools = problem.pools.iter().map(|pool| PoolTerms {
             name: pool.name.clone(),
@@ -79,7 +83,7 @@ impl Stage {
         for n in 0..stage.problem.nodes.len() {
             stage.join(n);
         }
-        stage.count();
+        stage.seat();
         stage
     }
 
@@ -101,7 +105,7 @@ impl Stage {
             capacity_type,
             zone,
             type_name,
-            pods: self.movable(ix),
+            pods: Vec::new(),
             initialized: node.initialized,
             ready: true,
             deleting: false,
@@ -119,21 +123,27 @@ impl Stage {
         });
     }
 
-    fn movable(&self, node: NodeIx) -> Vec<Moved> {
-        let can_move = |pod: &Pod| pod.node == Some(node) && pod.daemon.is_none();
-        let pods = (0u32..).zip(&self.problem.pods);
-        let moved = pods.filter(|(_, pod)| can_move(pod) && !pod.terminating);
-        moved
-            .map(|(ix, pod)| Moved {
-                pod: PodIx(ix),
-                cost: EvictionCost::of(0, self.problem.shape(PodIx(ix)).priority),
-                owner: pod.name.rsplit_once('-').map(|(owner, _)| owner.into()),
-            })
-            .collect()
+    /// Says of every member which of its pods would have to move.
+    fn seat(&mut self) {
+        let mut moved: BTreeMap<NodeIx, Vec<Moved>> = BTreeMap::new();
+        let can_move = |pod: &Pod| pod.daemon.is_none() && !pod.terminating;
+        for (ix, pod) in (0u32..).zip(&self.problem.pods) {
+            if let Some(node) = pod.node.filter(|_| can_move(pod)) {
+                moved.entry(node).or_default().push(Moved {
+                    pod: PodIx(ix),
+                    cost: EvictionCost::of(0, self.problem.shape(PodIx(ix)).priority),
+                    owner: pod.name.rsplit_once('-').map(|(owner, _)| owner.into()),
+                });
+            }
+        }
+        for member in &mut self.members {
+            member.pods = moved.remove(&member.node).unwrap_or_default();
+        }
+        self.count();
     }
 
     /// Totals of pools, from their members.
-    pub fn count(&mut self) {
+    pub(crate) fn count(&mut self) {
         for (p, terms) in self.pools.iter_mut().enumerate() {
             let own = || self.members.iter().filter(|m| m.pool == p);
             let leaving = own().filter(|m| m.deleting).count();
@@ -144,7 +154,7 @@ impl Stage {
         }
     }
 
-    pub fn fleet(&self) -> Fleet<'_> {
+    pub(crate) fn fleet(&self) -> Fleet<'_> {
         Fleet {
             problem: &self.problem,
             members: self.members.clone(),
@@ -158,33 +168,33 @@ impl Stage {
 
     /// The member of this name, to change.
     #[track_caller]
-    pub fn member(&mut self, name: &str) -> &mut Member {
+    pub(crate) fn member(&mut self, name: &str) -> &mut Member {
         let mut members = self.members.iter_mut();
         members.find(|m| m.name.as_ref() == name).expect("a member")
     }
 
     /// The same with one member changed.
     #[track_caller]
-    pub fn with(mut self, name: &str, change: impl FnOnce(&mut Member)) -> Self {
+    pub(crate) fn with(mut self, name: &str, change: impl FnOnce(&mut Member)) -> Self {
         change(self.member(name));
         self
     }
 
     /// The same with the terms of all pools changed.
-    pub fn terms(mut self, change: impl Fn(&mut PoolTerms)) -> Self {
+    pub(crate) fn terms(mut self, change: impl Fn(&mut PoolTerms)) -> Self {
         self.pools.iter_mut().for_each(change);
         self
     }
 
     /// The same with other settings.
-    pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
         self
     }
 
     /// Decides; plans are verified, and the memory is kept.
     #[track_caller]
-    pub fn decide(&mut self) -> Decision {
+    pub(crate) fn decide(&mut self) -> Decision {
         let decision = decide(&self.fleet(), &self.memory);
         self.memory = decision.memory.clone();
         for command in &decision.commands {
@@ -194,7 +204,7 @@ impl Stage {
     }
 
     #[track_caller]
-    pub fn verify(&self, command: &Command) {
+    pub(crate) fn verify(&self, command: &Command) {
         if command.plan.launches.is_empty() && command.plan.placements.is_empty() {
             return;
         }
@@ -205,12 +215,12 @@ impl Stage {
 
     /// Names of the nodes that a decision gives back, sorted; `None` for no command.
     #[track_caller]
-    pub fn gone(&mut self) -> Option<String> {
+    pub(crate) fn gone(&mut self) -> Option<String> {
         let decision = self.decide();
         (!decision.commands.is_empty()).then(|| self.names(&decision))
     }
 
-    pub fn names(&self, decision: &Decision) -> String {
+    pub(crate) fn names(&self, decision: &Decision) -> String {
         let members = decision.commands.iter().flat_map(|c| &c.members);
         let mut names: Vec<&str> = members.map(|m| self.members[*m].name.as_ref()).collect();
         names.sort_unstable();
@@ -219,7 +229,7 @@ impl Stage {
 
     /// Why a node stays.
     #[track_caller]
-    pub fn why(&mut self, name: &str) -> String {
+    pub(crate) fn why(&mut self, name: &str) -> String {
         let decision = self.decide();
         let at = self.members.iter().position(|m| m.name.as_ref() == name);
         let verdict = &decision.verdicts[at.expect("a member")];
@@ -227,12 +237,12 @@ impl Stage {
     }
 
     /// What all members cost an hour.
-    pub fn price(&self) -> NanoDollars {
+    pub(crate) fn price(&self) -> NanoDollars {
         self.members.iter().filter_map(|m| m.price).sum()
     }
 
     /// Carries out a command: nodes go, others come, pods move.
-    pub fn apply(&mut self, command: &Command) {
+    pub(crate) fn apply(&mut self, command: &Command) {
         for placement in &command.plan.placements {
             for pod in &placement.pods {
                 self.problem.pods[pod.0 as usize].node = Some(placement.node);
@@ -257,10 +267,7 @@ impl Stage {
         for n in n_before..self.problem.nodes.len() {
             self.join(n);
         }
-        for m in 0..self.members.len() {
-            self.members[m].pods = self.movable(self.members[m].node);
-        }
-        self.count();
+        self.seat();
         self.now += SignedDuration::from_secs(10);
         self.changed = self.now;
     }
@@ -272,7 +279,10 @@ fn price_of(
     zone: &str,
     capacity_type: &str,
 ) -> Option<NanoDollars> {
-    let ty = problem.types.iter().find(|ty| ty.name.as_ref() == type_name)?;
+    let ty = problem
+        .types
+        .iter()
+        .find(|ty| ty.name.as_ref() == type_name)?;
     let mut offerings = ty.offerings.iter();
     let is = |labels: &joiner_model::Labels, key: &str, value: &str| {
         labels.get(key).is_some_and(|own| own.as_ref() == value)
@@ -289,7 +299,10 @@ fn launched(problem: &Problem, launch: &joiner_model::Launch, number: usize) -> 
     let offering = &ty.offerings[offering.0 as usize];
     let pool = &problem.pools[launch.pool.0 as usize];
     let name: Name = format!("new-{number}").into();
-    let own = ty.labels.iter().filter_map(|(k, v)| Some((k.clone(), v.first()?.clone())));
+    let own = ty
+        .labels
+        .iter()
+        .filter_map(|(k, v)| Some((k.clone(), v.first()?.clone())));
     let mut labels: joiner_model::Labels = own.collect();
     labels.extend(pool.labels.clone());
     labels.extend(offering.labels.clone());

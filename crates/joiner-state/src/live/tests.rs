@@ -255,7 +255,8 @@ fn a_machine_that_joins_before_its_claim_is_told_counts_once() {
     state.apply(Kind::Node, &node("n1", 1, joined));
     assert_eq!(asked(&state.snapshot()).problem.nodes.len(), 1);
     // Told, claim and node are one.
-    let launched = json!({"metadata": {"resourceVersion": "2"}, "status": {"providerID": "sim://x"}});
+    let launched =
+        json!({"metadata": {"resourceVersion": "2"}, "status": {"providerID": "sim://x"}});
     state.apply(Kind::NodeClaim, &claim("c1", launched));
     assert_eq!(asked(&state.snapshot()).problem.nodes.len(), 1);
     // A node of somebody else's counts for itself.

@@ -105,7 +105,15 @@ async fn rounds(cluster: &Cluster, n: usize, seed: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kills_lose_nothing_on_the_embedded_control_plane() {
     let cluster = Cluster::embedded().await;
-    rounds(&cluster, 20, "embedded").await;
+    rounds(&cluster, 4, "embedded").await;
+}
+
+/// `cargo test -p joiner --test run -- --ignored twenty`
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes three to six minutes"]
+async fn twenty_rounds_of_kills_lose_nothing() {
+    let cluster = Cluster::embedded().await;
+    rounds(&cluster, 20, "twenty").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,8 @@
 //! A large cluster on the embedded control plane: what `joiner run` needs to know it all, and how
 //! fast it answers one more pod.
 
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -53,13 +55,19 @@ pub(super) fn run(
         program.usage()?;
         Ok(watch.seen().nodes_up() >= nodes)
     })?;
-    tell(&format!("{nodes} nodes after {:.0} s", watch.began.elapsed().as_secs_f64()));
+    tell(&format!(
+        "{nodes} nodes after {:.0} s",
+        watch.began.elapsed().as_secs_f64()
+    ));
     place.apply(&story::list(&story::crowd(pods)))?;
     until("the pods", PART_MAX, || {
         program.usage()?;
         Ok(watch.seen().pods_up() >= pods)
     })?;
-    tell(&format!("{pods} pods after {:.0} s", watch.began.elapsed().as_secs_f64()));
+    tell(&format!(
+        "{pods} pods after {:.0} s",
+        watch.began.elapsed().as_secs_f64()
+    ));
     std::thread::park_timeout(STEADY);
     let grown = program.usage()?;
     tell(&format!("grown: {grown:?}"));
@@ -69,7 +77,7 @@ pub(super) fn run(
     let log = place.folder.join("run.log");
     until("the lists", PART_MAX, || {
         program.usage()?;
-        Ok(std::fs::read_to_string(&log)?.contains("\"leading\""))
+        Ok(is_ready(&std::fs::read_to_string(&log)?))
     })?;
     let sync_secs = began.elapsed().as_secs_f64();
     std::thread::park_timeout(STEADY);
@@ -85,6 +93,23 @@ pub(super) fn run(
         answers_secs: newcomers(&place, &mut program, &watch)?,
     };
     Ok(figures.section(nodes, pods))
+}
+
+/// Asks the health endpoint, whose address is in the log, whether everything is listed.
+fn is_ready(log: &str) -> bool {
+    let port = log.split("\"health\":\"").nth(1);
+    let port = port.and_then(|rest| rest.split('"').next()?.rsplit(':').next()?.parse().ok());
+    let Some(port) = port else {
+        return false;
+    };
+    let ask = || {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+        stream.write_all(b"GET /readyz HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok::<_, std::io::Error>(answer)
+    };
+    ask().is_ok_and(|answer| answer.contains(" 200 "))
 }
 
 /// Lets pods come one by one; from each to its claim, in order.
@@ -122,20 +147,29 @@ impl<'a> Place<'a> {
         let place = Self {
             _sandbox: Program::start(&mut command, &folder.join("sandbox.log"))?,
             joiner,
-            kubectl: programs.path(Part::Kubectl).context("there is no kubectl")?,
+            kubectl: programs
+                .path(Part::Kubectl)
+                .context("there is no kubectl")?,
             folder: folder.to_owned(),
         };
-        until("the sandbox", Duration::from_secs(30), || Ok(kubeconfig.is_file()))?;
+        until("the sandbox", Duration::from_secs(30), || {
+            Ok(kubeconfig.is_file())
+        })?;
         Ok(place)
     }
 
     fn start(&self) -> anyhow::Result<Program> {
         let mut command = self.joiner.call();
         command.args(["run", "--cloud", "simulated", "--metrics-port=0"]);
-        command.args(["--health-probe-port=0", "--feature-gates=StaticCapacity=true"]);
+        command.args([
+            "--health-probe-port=0",
+            "--feature-gates=StaticCapacity=true",
+        ]);
         // The cluster is to be built up soon; its steady state has no writes to hold back.
         command.args(["--kube-client-qps=2000", "--kube-client-burst=4000"]);
-        command.arg("--kubeconfig").arg(self.folder.join("kubeconfig"));
+        command
+            .arg("--kubeconfig")
+            .arg(self.folder.join("kubeconfig"));
         // One after the other: nobody waits for a lease to run out.
         command.arg("--disable-leader-election");
         Program::start(&mut command, &self.folder.join("run.log"))
@@ -143,7 +177,9 @@ impl<'a> Place<'a> {
 
     fn kubectl(&self) -> Command {
         let mut command = Command::new(&self.kubectl);
-        command.arg("--kubeconfig").arg(self.folder.join("kubeconfig"));
+        command
+            .arg("--kubeconfig")
+            .arg(self.folder.join("kubeconfig"));
         command
     }
 
@@ -165,14 +201,39 @@ impl Figures {
         let answers = &self.answers_secs;
         let ms = |ix: usize| answers.get(ix).map_or(0.0, |secs| secs * 1e3);
         let lines = [
-            format!("| resident memory, a minute after everything is listed, MiB | {} |", self.fresh.rss_kib / 1024),
-            format!("| most memory until then, MiB | {} |", self.fresh.peak_kib / 1024),
-            format!("| resident memory of the process that saw it all grow, MiB | {} |", self.grown.rss_kib / 1024),
-            format!("| most memory of that process, MiB | {} |", self.grown.peak_kib / 1024),
-            format!("| from its start until everything is listed, seconds | {:.1} |", self.sync_secs),
-            format!("| CPU when nothing happens, share of a core | {:.3} |", self.idle_cpu),
-            format!("| from a new pod to its NodeClaim, median, ms | {:.0} |", ms(answers.len() / 2)),
-            format!("| the same, worst of {}, ms | {:.0} |", answers.len(), ms(answers.len().saturating_sub(1))),
+            format!(
+                "| resident memory, a minute after everything is listed, MiB | {} |",
+                self.fresh.rss_kib / 1024
+            ),
+            format!(
+                "| most memory until then, MiB | {} |",
+                self.fresh.peak_kib / 1024
+            ),
+            format!(
+                "| resident memory of the process that saw it all grow, MiB | {} |",
+                self.grown.rss_kib / 1024
+            ),
+            format!(
+                "| most memory of that process, MiB | {} |",
+                self.grown.peak_kib / 1024
+            ),
+            format!(
+                "| from its start until everything is listed, seconds | {:.1} |",
+                self.sync_secs
+            ),
+            format!(
+                "| CPU when nothing happens, share of a core | {:.3} |",
+                self.idle_cpu
+            ),
+            format!(
+                "| from a new pod to its NodeClaim, median, ms | {:.0} |",
+                ms(answers.len() / 2)
+            ),
+            format!(
+                "| the same, worst of {}, ms | {:.0} |",
+                answers.len(),
+                ms(answers.len().saturating_sub(1))
+            ),
         ];
         format!(
             "## A large cluster\n\n\

@@ -208,7 +208,11 @@ fn until(
 ) -> anyhow::Result<()> {
     let began = Instant::now();
     while !holds()? {
-        anyhow::ensure!(began.elapsed() < limit, "waited {} s for {what}", limit.as_secs());
+        anyhow::ensure!(
+            began.elapsed() < limit,
+            "waited {} s for {what}",
+            limit.as_secs()
+        );
         std::thread::park_timeout(POLL);
     }
     Ok(())

@@ -94,7 +94,9 @@ impl Drop for Program {
 fn kib(status: &str, field: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix(field));
     let number = line.and_then(|line| line.trim().strip_suffix("kB"));
-    number.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+    number
+        .and_then(|text| text.trim().parse().ok())
+        .unwrap_or(0)
 }
 
 /// The times in user mode and in the kernel: fields 14 and 15, counted behind the name.
@@ -111,7 +113,10 @@ mod tests {
 
     #[test]
     fn figures_are_found() {
-        assert_eq!(kib("VmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\n", "VmRSS:"), 1024);
+        assert_eq!(
+            kib("VmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\n", "VmRSS:"),
+            1024
+        );
         let stat = "7 (a) b) S 1 7 7 0 -1 4 1 0 0 0 250 50 0 0 20 0 1";
         assert!((cpu_secs(stat) - 3.0).abs() < 1e-9);
     }

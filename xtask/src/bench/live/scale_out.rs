@@ -59,15 +59,24 @@ pub(super) fn run(
     let kubeconfig = account(&plane)?;
     let mut command = joiner.call();
     command.args(["run", "--cloud", "simulated", "--metrics-port=0"]);
-    command.args(["--health-probe-port=0", "--kubeconfig"]).arg(&kubeconfig);
+    command
+        .args(["--health-probe-port=0", "--kubeconfig"])
+        .arg(&kubeconfig);
     if let Some(types) = &types {
         command.arg("--instance-types").arg(types);
     }
     let log = logs.join(format!("{catalog:?}-{pods}.log"));
     let mut program = Program::start(&mut command, &log)?;
     apply(&plane, &story::list(&story::pool()))?;
-    plane.kubectl(&["wait", "--for=condition=Ready", "nodepool/default", "--timeout=60s"])?;
-    let path = programs.path(Part::Kubectl).context("there is no kubectl")?;
+    plane.kubectl(&[
+        "wait",
+        "--for=condition=Ready",
+        "nodepool/default",
+        "--timeout=60s",
+    ])?;
+    let path = programs
+        .path(Part::Kubectl)
+        .context("there is no kubectl")?;
     let config = plane.kubeconfig();
     let kubectl = || {
         let mut command = Command::new(&path);
@@ -91,7 +100,7 @@ pub(super) fn run(
         usage: program.usage()?,
         requests: requests(&plane.kubectl(&["get", "--raw", "/metrics"])?),
     };
-    tell(&format!("{told:?}"));
+    tell(&told.times.to_string());
     Ok(told)
 }
 
@@ -104,7 +113,13 @@ fn apply(plane: &ControlPlane, objects: &str) -> anyhow::Result<()> {
 fn prepare(plane: &ControlPlane) -> anyhow::Result<()> {
     let mut crds = joiner_api::crds().into_iter().map(|crd| crd.to_string());
     crds.try_for_each(|crd| apply(plane, &crd))?;
-    let established = ["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"];
+    let established = [
+        "wait",
+        "--for=condition=Established",
+        "crd",
+        "--all",
+        "--timeout=60s",
+    ];
     plane.kubectl(&established)?;
     let account = json!({"kind": "ServiceAccount", "name": ACCOUNT, "namespace": "kube-system"});
     let mut subject = account.clone();
@@ -131,7 +146,13 @@ fn prepare(plane: &ControlPlane) -> anyhow::Result<()> {
 
 /// The kubeconfig of the account.
 fn account(plane: &ControlPlane) -> anyhow::Result<PathBuf> {
-    let create = ["create", "token", ACCOUNT, "--namespace=kube-system", "--duration=6h"];
+    let create = [
+        "create",
+        "token",
+        ACCOUNT,
+        "--namespace=kube-system",
+        "--duration=6h",
+    ];
     let token = plane.kubectl(&create)?;
     let text = std::fs::read_to_string(plane.kubeconfig()).context("there is no kubeconfig")?;
     let path = plane.folder().join("kubeconfig-bench");
@@ -157,7 +178,11 @@ fn floor(joiner: &Joiner, folder: &Path, types: Option<&Path>, pods: usize) -> a
     let path = folder.join("story.json");
     std::fs::write(&path, story::list(&objects)).context("cannot write the story")?;
     let mut command = joiner.call();
-    command.arg("plan").arg("-f").arg(&path).args(["-o", "json"]);
+    command
+        .arg("plan")
+        .arg("-f")
+        .arg(&path)
+        .args(["-o", "json"]);
     if let Some(types) = types {
         command.arg("--instance-types").arg(types);
     }

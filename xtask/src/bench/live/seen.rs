@@ -101,6 +101,22 @@ pub(super) struct Times {
     pub(super) pods_up: f64,
 }
 
+impl std::fmt::Display for Times {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "last pod created after {:.1} s, looked at by the scheduler {:.1} s, last claim {:.1} s, \
+             last node ready {:.1} s, last pod bound {:.1} s, running {:.1} s",
+            self.pods_there,
+            self.pods_judged,
+            self.claims_there,
+            self.nodes_up,
+            self.pods_bound,
+            self.pods_up
+        )
+    }
+}
+
 impl Seen {
     /// Pods that run.
     pub(super) fn pods_up(&self) -> usize {
@@ -124,7 +140,11 @@ impl Seen {
 
     /// When the claims came, in order, in seconds.
     pub(super) fn claims(&self) -> Vec<f64> {
-        let mut times: Vec<f64> = self.claims.values().map(|c| c.there.as_secs_f64()).collect();
+        let mut times: Vec<f64> = self
+            .claims
+            .values()
+            .map(|c| c.there.as_secs_f64())
+            .collect();
         times.sort_by(f64::total_cmp);
         times
     }
@@ -282,7 +302,10 @@ mod tests {
             seen.take(line("MODIFIED", running), Duration::from_secs(second));
         }
         let times = seen.times();
-        assert_eq!((seen.pods_up(), times.pods_bound, times.pods_up), (1, 1.0, 2.0));
+        assert_eq!(
+            (seen.pods_up(), times.pods_bound, times.pods_up),
+            (1, 1.0, 2.0)
+        );
         seen.take(line("DELETED", running), Duration::from_secs(4));
         assert_eq!(seen.pods_up(), 0);
     }

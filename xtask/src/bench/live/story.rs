@@ -97,13 +97,13 @@ fn class() -> Value {
 fn pool_named(name: &str) -> Value {
     let is_in = |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
     json!({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name},
-        "spec": {"template": {"spec": {
-            "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass",
-                "name": "default"},
-            "expireAfter": "Never",
-            "requirements": [is_in("karpenter.sh/capacity-type", "on-demand"),
-                is_in("kubernetes.io/os", "linux")],
-        }}}})
+    "spec": {"template": {"spec": {
+        "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass",
+            "name": "default"},
+        "expireAfter": "Never",
+        "requirements": [is_in("karpenter.sh/capacity-type", "on-demand"),
+            is_in("kubernetes.io/os", "linux")],
+    }}}})
 }
 
 fn deployment(name: &str, replicas: usize, cpu: u32, memory: u32) -> Value {
@@ -127,10 +127,16 @@ mod tests {
     #[test]
     fn the_story_is_the_one_that_others_were_measured_with() {
         let all = deployments(1000);
-        let pods: u64 = all.iter().filter_map(|d| d["spec"]["replicas"].as_u64()).sum();
+        let pods: u64 = all
+            .iter()
+            .filter_map(|d| d["spec"]["replicas"].as_u64())
+            .sum();
         assert_eq!((all.len(), pods), (20, 1000));
         let spec = |d: &Value| d["spec"]["template"]["spec"].clone();
         let has = |field: &str| all.iter().filter(|d| spec(d)[field] != Value::Null).count();
-        assert_eq!((has("topologySpreadConstraints"), has("nodeSelector")), (4, 4));
+        assert_eq!(
+            (has("topologySpreadConstraints"), has("nodeSelector")),
+            (4, 4)
+        );
     }
 }

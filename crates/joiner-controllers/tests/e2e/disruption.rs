@@ -1,0 +1,131 @@
+//! Nodes are given back.
+
+use serde_json::{Value, json};
+
+use crate::stage::{CLAIMS, DEPLOYMENTS, NODES, PODS, POOLS, Setup, Stage, on_both};
+
+fn eager() -> Value {
+    json!({"spec": {"disruption": {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}}})
+}
+
+/// Dollars an hour for all nodes.
+async fn price(stage: &Stage) -> f64 {
+    let nodes = stage.list(NODES).await;
+    let of = |node: &Value| {
+        let text = node["metadata"]["labels"]["eks-node-viewer/instance-price"].as_str();
+        text.and_then(|text| text.parse::<f64>().ok())
+            .unwrap_or(0.0)
+    };
+    nodes.iter().map(of).sum()
+}
+
+async fn scale(stage: &Stage, name: &str, replicas: usize) {
+    let patch = json!({"spec": {"replicas": replicas}});
+    let api = stage.api(DEPLOYMENTS, Some("default"));
+    let params = kube::api::PatchParams::default();
+    api.patch(name, &params, &kube::api::Patch::Merge(&patch))
+        .await
+        .unwrap();
+}
+
+on_both!(what_is_not_needed_goes, Setup::default());
+async fn what_is_not_needed_goes(stage: &Stage) {
+    stage.pool("general", eager()).await;
+    stage.deployment("web", 40, "900m", json!({})).await;
+    stage.all_run(40, 120).await;
+    let full = price(stage).await;
+    scale(stage, "web", 8).await;
+    stage
+        .until("the price follows the pods", 300, async |stage| {
+            let pods = stage.list(PODS).await;
+            let running = pods
+                .iter()
+                .filter(|pod| pod["status"]["phase"] == "Running")
+                .count();
+            running == 8 && pods.len() == 8 && price(stage).await <= full * 0.3
+        })
+        .await;
+    scale(stage, "web", 0).await;
+    stage
+        .until("all nodes are gone", 300, async |stage| {
+            stage.list(NODES).await.is_empty()
+                && stage.list(CLAIMS).await.is_empty()
+                && stage.machines().await.is_empty()
+        })
+        .await;
+}
+
+on_both!(drifted_nodes_are_replaced_one_by_one, Setup::default());
+async fn drifted_nodes_are_replaced_one_by_one(stage: &Stage) {
+    let careful = json!({"spec": {"disruption": {"consolidateAfter": "Never",
+        "budgets": [{"nodes": "1"}]}}});
+    stage.pool("general", careful.clone()).await;
+    let apart = json!({"affinity": {"podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "kubernetes.io/hostname",
+            "labelSelector": {"matchLabels": {"app": "web"}}}]}}});
+    stage.deployment("web", 3, "500m", apart).await;
+    stage.all_run(3, 60).await;
+    let before = stage.names(CLAIMS).await;
+    assert_eq!(before.len(), 3);
+    let label = json!({"spec": {"template": {"metadata": {"labels": {"example.com/new": "yes"}}}}});
+    stage.patch(POOLS, "general", label).await;
+    stage
+        .until("all nodes are new", 600, async |stage| {
+            let nodes = stage.list(NODES).await;
+            let tainted = nodes.iter().filter(|node| {
+                let taints = node["spec"]["taints"]
+                    .as_array()
+                    .cloned()
+                    .unwrap_or_default();
+                taints
+                    .iter()
+                    .any(|own| own["key"] == "karpenter.sh/disrupted")
+            });
+            assert!(tainted.count() <= 1, "the budget is one");
+            assert!(nodes.len() <= 4, "one more than there were");
+            let names = stage.names(CLAIMS).await;
+            names.len() == 3 && names.iter().all(|name| !before.contains(name))
+        })
+        .await;
+    stage.all_run(3, 60).await;
+    for node in stage.list(NODES).await {
+        assert_eq!(node["metadata"]["labels"]["example.com/new"], "yes");
+    }
+    stage.agrees().await;
+}
+
+on_both!(a_pod_that_must_not_move_keeps_its_node, Setup::default());
+async fn a_pod_that_must_not_move_keeps_its_node(stage: &Stage) {
+    stage.pool("general", eager()).await;
+    stage.deployment("web", 12, "900m", json!({})).await;
+    stage.all_run(12, 120).await;
+    for pod in stage.list(PODS).await {
+        let name = pod["metadata"]["name"].as_str().unwrap();
+        let api = stage.api(PODS, Some("default"));
+        let keep = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
+        let params = kube::api::PatchParams::default();
+        api.patch(name, &params, &kube::api::Patch::Merge(&keep))
+            .await
+            .unwrap();
+    }
+    scale(stage, "web", 2).await;
+    let held = async |stage: &Stage| {
+        let pods = stage.list(PODS).await;
+        let nodes: std::collections::BTreeSet<String> = pods
+            .iter()
+            .map(|pod| pod["spec"]["nodeName"].to_string())
+            .collect();
+        nodes.len()
+    };
+    stage
+        .until("only nodes with pods are left", 120, async |stage| {
+            stage.list(PODS).await.len() == 2 && stage.list(NODES).await.len() == held(stage).await
+        })
+        .await;
+    let n = held(stage).await;
+    stage
+        .stays("they stay", 60, async |stage| {
+            stage.list(NODES).await.len() == n
+        })
+        .await;
+}
