@@ -60,12 +60,15 @@ fn fleet(n_nodes: usize, kept: u64) -> Stage {
         }
     }
     text.push_str(&pods);
-    let mut pool = joiner_testkit::pool("default").capacity_types("on-demand");
+    let pool = joiner_testkit::pool("default").capacity_types("on-demand");
+    let mut stage = Stage::of(&World::ec2().add(pool).add(text.as_str()));
     if kept == 100 {
-        // Nothing better than what is there.
-        pool = pool.types(&TYPES.map(|(name, _, _)| name).join(" "));
+        // Bought so well that nothing on sale is better.
+        for price in stage.members.iter_mut().filter_map(|m| m.price.as_mut()) {
+            *price = joiner_model::NanoDollars::new(price.get() * 2 / 5);
+        }
     }
-    Stage::of(&World::ec2().add(pool).add(text.as_str()))
+    stage
 }
 
 fn spread(app: u64) -> String {

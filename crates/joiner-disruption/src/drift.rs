@@ -87,7 +87,9 @@ pub(crate) fn decide(
     // A stable sort: whoever had no turn yet keeps the order of age.
     all.sort_by_key(|m| memory.seen(&fleet.members[*m].claim));
     for m in all.into_iter().take(fleet.settings.what_ifs_max as usize) {
-        match of(fleet, m, what_if) {
+        // Whether there is a place at all is found out cheaply.
+        let found = with(fleet, m, what_if, Effort::Explore);
+        match found.and_then(|_| of(fleet, m, what_if)) {
             Ok(command) => return Some(command),
             Err(why) => memory.note_kept(&fleet.members[m].claim, why),
         }
@@ -97,7 +99,16 @@ pub(crate) fn decide(
 
 /// The command about one drifted node.
 pub(crate) fn of(fleet: &Fleet<'_>, m: usize, what_if: &mut WhatIf<'_>) -> Result<Command, Why> {
-    let Answer { plan, stranded } = what_if.ask(&[m], Purpose::MustGo, Effort::Full);
+    with(fleet, m, what_if, Effort::Full)
+}
+
+fn with(
+    fleet: &Fleet<'_>,
+    m: usize,
+    what_if: &mut WhatIf<'_>,
+    effort: Effort,
+) -> Result<Command, Why> {
+    let Answer { plan, stranded } = what_if.ask(&[m], Purpose::MustGo, effort);
     if let Some(pin) = crate::consolidation::pin(fleet, &stranded, None) {
         return Err(Why::Pinned(pin));
     }

@@ -169,9 +169,10 @@ pub struct Settings {
     pub what_ifs_max: u32,
     /// Most pods that the questions of one pass are about.
     pub moves_max: usize,
-    /// Steps of the packing search while looking for a set of nodes; the set that is chosen is
-    /// asked about with all the steps of the problem's policy.
+    /// Steps of the packing search while looking for a set of nodes.
     pub explore_steps: u64,
+    /// Steps of the packing search for the set that was chosen.
+    pub final_steps: u64,
     /// Spot nodes may be replaced by spot nodes.
     pub spot_to_spot: bool,
     /// Decide as upstream does: moving costs nothing, and there is at most one new node.
@@ -188,7 +189,8 @@ impl Default for Settings {
             nodes_max: 100,
             what_ifs_max: 24,
             moves_max: 20_000,
-            explore_steps: 2_000_000,
+            explore_steps: 1_000_000,
+            final_steps: 20_000_000,
             spot_to_spot: false,
             upstream: false,
         }

@@ -3,7 +3,8 @@
 //! One working copy of the problem serves all questions of a pass: nodes are closed, their pods made
 //! homeless, the solver asked, and everything put back. The copy is smaller than the original: a
 //! bound pod that no topology rule, port, volume or daemon makes interesting is folded into the room
-//! of its node, and comes back only when its own node is in question.
+//! of its node, and comes back only when its own node is in question. Of the nodes that could take
+//! pods only the roomiest are left open when it is about money: what is missed is at most a saving.
 //!
 //! Pods that wait already are not part of a question. Those for which there is room are seated first
 //! and then count as bound there, so that nobody else is promised their room, and they need another
@@ -11,10 +12,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use joiner_model::{Name, Node, Plan, Pod, PodIx, PodShape, PodTerm, Problem, Selector, StepLimit};
+use joiner_model::{
+    Name, Node, Plan, Pod, PodIx, PodShape, PodTerm, Problem, ResourceName, Resources, Selector,
+    StepLimit, keys,
+};
 
 use crate::candidates::is_no_destination;
 use crate::fleet::Fleet;
+
+/// How many nodes a question leaves open for each pod that needs a place.
+const HOMES_PER_POD: usize = 2;
+/// So many are left open in any case.
+const HOMES_MIN: usize = 40;
+/// And never more than so many.
+const HOMES_MAX: usize = 400;
 
 /// How hard to look for a cheap answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +66,10 @@ pub(crate) struct WhatIf<'f> {
     guests: BTreeMap<u32, Vec<PodIx>>,
     /// Nodes that take no pods for money.
     resting: Vec<u32>,
+    /// Cores and memory that are free, by node.
+    free: Vec<[u64; 2]>,
+    /// Nodes by zone and pool.
+    alike: Vec<Vec<u32>>,
     /// Questions asked so far.
     pub(crate) n_asked: u32,
 }
@@ -89,6 +104,8 @@ impl<'f> WhatIf<'f> {
             place: vec![None; problem.pods.len()],
             guests,
             resting: Vec::new(),
+            free: problem.nodes.iter().map(|n| size(&n.allocatable)).collect(),
+            alike: alike(problem),
             n_asked: 0,
         };
         for (ix, pod) in (0u32..).zip(&problem.pods) {
@@ -96,6 +113,10 @@ impl<'f> WhatIf<'f> {
             let Some(node) = pod.node.map(|node| node.0).or(seat) else {
                 continue;
             };
+            let used = size(&problem.shape(PodIx(ix)).requests);
+            for (free, used) in this.free[node as usize].iter_mut().zip(used) {
+                *free = free.saturating_sub(used);
+            }
             if telling.must_stay(pod) {
                 this.push(PodIx(ix), Some(node));
             } else {
@@ -138,15 +159,17 @@ impl<'f> WhatIf<'f> {
                 stranded: homeless.into_iter().map(|pod| (pod, why())).collect(),
             };
         }
-        let undo = self.remove(members, &homeless);
-        self.set_resting(purpose == Purpose::ToSave, members);
+        let mut undo = self.remove(members, &homeless);
+        if purpose == Purpose::ToSave {
+            self.bar_resting(&mut undo);
+        }
+        self.shortlist(&homeless, purpose, &mut undo);
         self.work.policy.steps_max = match effort {
             Effort::Explore => StepLimit(self.fleet.settings.explore_steps),
-            Effort::Full => self.fleet.problem.policy.steps_max,
+            Effort::Full => StepLimit(self.fleet.settings.final_steps),
         };
         let plan = joiner_solver::solve(&self.work);
         let answer = self.answer(plan, &homeless);
-        self.set_resting(false, members);
         self.put_back(undo);
         answer
     }
@@ -155,14 +178,15 @@ impl<'f> WhatIf<'f> {
     fn remove(&mut self, members: &[usize], homeless: &[PodIx]) -> Undo {
         let mut undo = Undo {
             n_pods: self.work.pods.len(),
-            nodes: Vec::new(),
+            closed: Vec::new(),
+            pools: Vec::new(),
             bound: Vec::new(),
         };
         for m in members {
             let n = self.fleet.members[*m].node.0;
             let node = &mut self.work.nodes[n as usize];
-            undo.nodes.push((n, node.closed, node.pool.take()));
-            node.closed = true;
+            undo.pools.push((n, node.pool.take()));
+            close(node, n, &mut undo);
         }
         for pod in homeless {
             match self.place[pod.0 as usize] {
@@ -185,19 +209,53 @@ impl<'f> WhatIf<'f> {
         }
         self.origin.truncate(undo.n_pods);
         self.work.pods.truncate(undo.n_pods);
-        for (n, closed, pool) in undo.nodes {
-            let node = &mut self.work.nodes[n as usize];
-            node.closed = closed;
-            node.pool = pool;
+        for n in undo.closed {
+            self.work.nodes[n as usize].closed = false;
+        }
+        for (n, pool) in undo.pools {
+            self.work.nodes[n as usize].pool = pool;
         }
     }
 
-    /// Closes or opens the nodes inside their quiet time; members in question stay closed.
-    fn set_resting(&mut self, closed: bool, members: &[usize]) {
-        let gone = |n: u32| members.iter().any(|m| self.fleet.members[*m].node.0 == n);
+    /// Closes the nodes inside their quiet time.
+    fn bar_resting(&mut self, undo: &mut Undo) {
         for n in &self.resting {
-            if !gone(*n) {
-                self.work.nodes[*n as usize].closed = closed;
+            close(&mut self.work.nodes[*n as usize], *n, undo);
+        }
+    }
+
+    /// Closes nodes that have no room for any of these pods and, where it is about money only, all
+    /// but the roomiest of the others: a few pods do not need thousands of places to choose from.
+    fn shortlist(&mut self, homeless: &[PodIx], purpose: Purpose, undo: &mut Undo) {
+        let sizes = homeless
+            .iter()
+            .map(|pod| size(&self.fleet.problem.shape(*pod).requests));
+        let least = sizes
+            .reduce(|a, b| [a[0].min(b[0]), a[1].min(b[1])])
+            .unwrap_or([0, 0]);
+        let most = match purpose {
+            Purpose::MustGo => usize::MAX,
+            Purpose::ToSave => (homeless.len() * HOMES_PER_POD).clamp(HOMES_MIN, HOMES_MAX),
+        };
+        let mut ranked: Vec<(usize, u32)> = Vec::new();
+        for group in &self.alike {
+            let open = group
+                .iter()
+                .filter(|n| !self.work.nodes[**n as usize].closed);
+            let mut open: Vec<u32> = open.copied().collect();
+            open.sort_by_key(|n| (std::cmp::Reverse(self.free[*n as usize]), *n));
+            // From every zone and pool its roomiest, then the next of each.
+            ranked.extend(open.into_iter().enumerate());
+        }
+        ranked.sort_unstable();
+        let mut n_open = 0;
+        for (_, n) in ranked {
+            let free = self.free[n as usize];
+            let fits = free[0] >= least[0] && free[1] >= least[1];
+            if fits && n_open < most {
+                n_open += 1;
+            } else {
+                close(&mut self.work.nodes[n as usize], n, undo);
             }
         }
     }
@@ -238,8 +296,35 @@ impl<'f> WhatIf<'f> {
 /// How to put back what a question changed.
 struct Undo {
     n_pods: usize,
-    nodes: Vec<(u32, bool, Option<Name>)>,
+    closed: Vec<u32>,
+    pools: Vec<(u32, Option<Name>)>,
     bound: Vec<(u32, Option<joiner_model::NodeIx>)>,
+}
+
+/// Closes a node that is open, to be opened again.
+fn close(node: &mut Node, n: u32, undo: &mut Undo) {
+    if !node.closed {
+        node.closed = true;
+        undo.closed.push(n);
+    }
+}
+
+/// Cores and memory.
+fn size(resources: &Resources) -> [u64; 2] {
+    [ResourceName::Cpu, ResourceName::Memory].map(|name| resources.get(&name))
+}
+
+/// Nodes that are in the same zone and pool, in order of their names.
+fn alike(problem: &Problem) -> Vec<Vec<u32>> {
+    let mut groups: BTreeMap<(Option<&Name>, Option<&Name>), Vec<u32>> = BTreeMap::new();
+    for (n, node) in (0u32..).zip(&problem.nodes) {
+        let zone = node.labels.get(keys::ZONE);
+        groups
+            .entry((zone, node.pool.as_ref()))
+            .or_default()
+            .push(n);
+    }
+    groups.into_values().collect()
 }
 
 /// Pods that need another place when these members go.

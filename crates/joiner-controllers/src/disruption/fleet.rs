@@ -60,7 +60,7 @@ pub(crate) fn fleet<'p>(facts: &Facts<'_>, problem: &'p Problem) -> Fleet<'p> {
         .collect();
     for member in &members {
         let own = &mut terms[member.pool];
-        own.total_cost = own.total_cost + member.price.unwrap_or_default();
+        own.total_cost += member.price.unwrap_or_default();
         own.total_disruption = own
             .total_disruption
             .saturating_add(cost::disruption(member));

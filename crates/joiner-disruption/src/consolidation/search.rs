@@ -65,6 +65,7 @@ pub(crate) fn decide<'f>(
         moves_left: fleet.settings.moves_max,
         best: None,
         asked: BTreeSet::new(),
+        refused: BTreeMap::new(),
     };
     if !memory.searched() {
         search.sets(&free);
@@ -160,6 +161,8 @@ struct Search<'s, 'p, 'f> {
     best: Option<Offer>,
     /// Sets that were asked about.
     asked: BTreeSet<Vec<usize>>,
+    /// Members that were asked about alone, and why they stay.
+    refused: BTreeMap<usize, Why>,
 }
 
 impl Search<'_, '_, '_> {
@@ -208,7 +211,10 @@ impl Search<'_, '_, '_> {
                     }
                     drop
                 }
-                Some(Err(refused)) => refused.because_of,
+                Some(Err(refused)) => {
+                    self.note_refused(&members, &refused);
+                    refused.because_of
+                }
             };
             if drop.is_empty() || drop.len() == members.len() {
                 return;
@@ -258,7 +264,19 @@ impl Search<'_, '_, '_> {
     fn settle(&mut self) -> Option<Offer> {
         let best = self.best.take()?;
         let fleet = self.pass.fleet;
-        propose(fleet, self.what_if, &best.members, Effort::Full).ok()
+        match propose(fleet, self.what_if, &best.members, Effort::Full) {
+            Ok(offer) => Some(offer),
+            Err(refused) => {
+                self.note_refused(&best.members, &refused);
+                None
+            }
+        }
+    }
+
+    fn note_refused(&mut self, members: &[usize], refused: &Refused) {
+        if let [m] = members {
+            self.refused.insert(*m, refused.why.clone());
+        }
     }
 
     /// Looks at nodes one by one, those first that could save most.
@@ -276,20 +294,22 @@ impl Search<'_, '_, '_> {
                 memory.note_kept(claim(m), why);
                 continue;
             }
-            let why = match self.ask(&[m]) {
-                // Asked about among the sets, or out of questions.
-                None if !self.asked.contains(&vec![m]) => break,
-                None => continue,
-                Some(Err(refused)) => refused.why,
+            match self.ask(&[m]) {
                 Some(Ok(offer)) => {
                     self.best = Some(offer);
-                    match self.settle() {
-                        Some(offer) => return Some(offer),
-                        None => continue,
+                    if let Some(offer) = self.settle() {
+                        return Some(offer);
                     }
                 }
-            };
-            memory.note_kept(claim(m), self.with_hole(m, why));
+                Some(Err(refused)) => self.note_refused(&[m], &refused),
+                // Asked about among the sets.
+                None if self.asked.contains(&vec![m]) => (),
+                // Out of questions.
+                None => break,
+            }
+            if let Some(why) = self.refused.remove(&m) {
+                memory.note_kept(claim(m), self.with_hole(m, why));
+            }
         }
         None
     }

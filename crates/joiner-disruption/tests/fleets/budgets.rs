@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use joiner_disruption::budget::{allowed, complaints};
-use joiner_disruption::{Budget, Reason, UNLIMITED};
+use joiner_disruption::{Budget, Member, Reason, UNLIMITED};
 use joiner_testkit::World;
 
 use crate::stage::{MEDIUM, Stage, at, budget, own};
@@ -161,9 +161,11 @@ fn core_255_who_is_counted() {
     assert_eq!(decision.commands[0].members.len(), 4);
 }
 
+type Change = fn(&mut Member);
+
 #[test]
 fn core_256_and_257_who_uses_a_budget_up() {
-    let figures: [(&str, fn(&mut joiner_disruption::Member)); 3] = [
+    let figures: [(&str, Change); 3] = [
         ("not ready", |m| m.ready = false),
         ("deleting", |m| m.deleting = true),
         ("in a command", |m| m.in_command = true),

@@ -9,7 +9,7 @@ use crate::stage::{LARGE, MEDIUM, SMALL, Stage, budget, of_pool, own};
 /// Drifted since so many seconds after the beginning of time, and not to be consolidated.
 fn since(seconds: i64) -> impl FnOnce(&mut Member) {
     move |m| {
-        m.drifted = Some(Timestamp::from_second(seconds).unwrap());
+        m.drifted = Some(Timestamp::from_second(seconds).expect("a time"));
         m.consolidatable = false;
     }
 }
@@ -125,7 +125,7 @@ fn of_constant_size(replicas: u32, limit: Option<u32>, nodes: &str) -> Stage {
         .pools
         .iter_mut()
         .find(|p| p.name.as_ref() == "fixed")
-        .unwrap();
+        .expect("the pool");
     fixed.static_replicas = Some(replicas);
     fixed.limit_nodes = limit;
     fixed.budgets = vec![budget(nodes)];

@@ -2,11 +2,11 @@
 
 use joiner_disruption::{Decision, Method, Reason};
 use joiner_model::NanoDollars;
-use joiner_testkit::{Random, World, instance_type, pod, pool};
+use joiner_testkit::{HOSTNAME, Random, World, instance_type, pod, pool};
 
 use crate::stage::{Stage, budget, of_pool};
 
-const SEEDS: u64 = 12;
+const SEEDS: u64 = 6;
 const PASSES_MAX: usize = 60;
 
 const SIZES: [(&str, u64, u64, f64); 5] = [
@@ -66,7 +66,11 @@ fn check(stage: &Stage, decision: &Decision) {
         }
         for (pool, n) in n_by_pool.iter().enumerate() {
             let of = |(p, r, _): &&(usize, Reason, u32)| *p == pool && *r == command.reason;
-            let (_, _, allowed) = decision.allowed.iter().find(of).unwrap();
+            let (_, _, allowed) = decision
+                .allowed
+                .iter()
+                .find(of)
+                .expect("every pool and reason");
             assert!(n <= allowed, "{n} of {allowed}: {}", command.why);
         }
         let is_consolidation = matches!(command.method, Method::Multi | Method::Single);
@@ -132,7 +136,7 @@ fn settle(stage: &mut Stage) -> NanoDollars {
         assert!(stage.price() < price, "{}", command.why);
         price = stage.price();
     }
-    panic!("still busy after {PASSES_MAX} passes");
+    unreachable!("still busy after {PASSES_MAX} passes");
 }
 
 #[test]
@@ -194,4 +198,70 @@ fn a_pass_asks_no_more_than_it_may() {
         let mut stage = Stage::of(&any_world(seed)).settings(|s| s.what_ifs_max = most);
         assert!(stage.decide().n_what_ifs <= most.max(1));
     }
+}
+
+/// More nodes than a question leaves open, with rules that tie pods of many nodes together.
+fn wide_world() -> World {
+    let mut random = Random::new("fleets/wide");
+    let mut world = World::standard();
+    for n in 0..70 {
+        let on = format!("n{n:02}");
+        let zone = random.pick(&["a", "b", "c"]);
+        world = world.add(of_pool(&on, "default", ("large", "8", "32Gi")).zone(zone));
+        for p in 0..random.between(1, 5) {
+            let one = pod(&format!("web-{n}-{p}")).label("app", "web").cpu("700m");
+            world = world.add(one.on(&on));
+        }
+        if random.percent(40) {
+            let one = pod(&format!("db-{n}")).label("app", "db").cpu("500m");
+            world = world.add(one.anti_affinity_to(HOSTNAME, "db").on(&on));
+        }
+        if random.percent(40) {
+            let one = pod(&format!("port-{n}")).cpu("300m").host_port(80);
+            world = world.add(one.on(&on));
+        }
+        if random.percent(40) {
+            let one = pod(&format!("even-{n}")).label("app", "even").cpu("200m");
+            world = world.add(one.spread_over_zones(3).on(&on));
+        }
+    }
+    world
+}
+
+#[test]
+fn wide_fleets_verify_too() {
+    let mut stage = Stage::of(&wide_world());
+    let mut n_commands = 0;
+    for _ in 0..4 {
+        let decision = stage.decide();
+        check(&stage, &decision);
+        let Some(command) = decision.commands.first() else {
+            break;
+        };
+        n_commands += 1;
+        stage.apply(command);
+    }
+    assert!(n_commands > 0, "there is plenty to find");
+}
+
+#[test]
+fn after_scaling_in_the_price_is_near_a_fresh_plan() {
+    let mut world = World::ec2().add(pool("default").capacity_types("on-demand"));
+    for (n, (cpu, memory)) in (0..).zip([(100, 256), (250, 512), (500, 2048), (1000, 1024)]) {
+        let app = pod(&format!("app{n}")).replicas(75).cpu(&format!("{cpu}m"));
+        world = world.add(app.memory(&format!("{memory}Mi")));
+    }
+    let mut stage = Stage::of(&world);
+    stage.provision();
+    // Seven of ten pods go, wherever they are.
+    let mut random = Random::new("fleets/scale-in");
+    for one in &mut stage.problem.pods {
+        if random.percent(70) {
+            (one.node, one.ignored) = (None, Some("it is gone".into()));
+        }
+    }
+    stage.seat();
+    let (price, fresh) = (settle(&mut stage), stage.price_afresh());
+    let most = NanoDollars::new(fresh.get() * 105 / 100);
+    assert!(price <= most, "${price} is more than 5 % above ${fresh}");
 }

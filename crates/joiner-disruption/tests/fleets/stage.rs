@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_disruption::{
-    Budget, Command, Decision, EvictionCost, Fleet, Member, Memory, Moved, PoolTerms, Settings,
-    cost, decide, question,
+    Budget, Command, Decision, EvictionCost, Fleet, Member, Memory, Method, Moved, PoolTerms,
+    Reason, Settings, cost, decide, question,
 };
 use joiner_model::{Name, NanoDollars, Node, NodeIx, Pod, PodIx, Problem, keys};
 use joiner_testkit::{NodeBuilder, Outcome, World, node};
@@ -35,7 +35,7 @@ pub(crate) fn dollars(dollars: f64) -> NanoDollars {
 }
 
 pub(crate) fn at(text: &str) -> Timestamp {
-    text.parse().unwrap()
+    text.parse().expect("a time")
 }
 
 /// A budget of so many nodes, always and for everything.
@@ -95,12 +95,16 @@ impl Stage {
         let label = |key: &str| node.labels.get(key).cloned().unwrap_or_default();
         let (type_name, zone) = (label(keys::INSTANCE_TYPE), label(keys::ZONE));
         let capacity_type = label(keys::CAPACITY_TYPE);
-        let ix = NodeIx(u32::try_from(n).unwrap());
+        let ix = NodeIx(u32::try_from(n).expect("few enough"));
         self.members.push(Member {
             node: ix,
             name: node.name.clone(),
             claim: format!("claim-{}", node.name).into(),
-            pool: self.pools.iter().position(|p| p.name == pool).unwrap(),
+            pool: self
+                .pools
+                .iter()
+                .position(|p| p.name == pool)
+                .expect("its pool"),
             price: price_of(&self.problem, &type_name, &zone, &capacity_type),
             capacity_type,
             zone,
@@ -124,7 +128,7 @@ impl Stage {
     }
 
     /// Says of every member which of its pods would have to move.
-    fn seat(&mut self) {
+    pub(crate) fn seat(&mut self) {
         let mut moved: BTreeMap<NodeIx, Vec<Moved>> = BTreeMap::new();
         let can_move = |pod: &Pod| pod.daemon.is_none() && !pod.terminating;
         for (ix, pod) in (0u32..).zip(&self.problem.pods) {
@@ -147,8 +151,8 @@ impl Stage {
         for (p, terms) in self.pools.iter_mut().enumerate() {
             let own = || self.members.iter().filter(|m| m.pool == p);
             let leaving = own().filter(|m| m.deleting).count();
-            terms.n_leaving = u32::try_from(leaving).unwrap();
-            terms.n_staying = u32::try_from(own().count() - leaving).unwrap();
+            terms.n_leaving = u32::try_from(leaving).expect("few enough");
+            terms.n_staying = u32::try_from(own().count() - leaving).expect("few enough");
             terms.total_cost = own().filter_map(|m| m.price).sum();
             terms.total_disruption = own().map(cost::disruption).sum();
         }
@@ -236,6 +240,36 @@ impl Stage {
         verdict.stays.as_ref().expect("it stays").to_string()
     }
 
+    /// Buys what the pods that wait need.
+    pub(crate) fn provision(&mut self) {
+        let plan = joiner_solver::solve(&self.problem);
+        let price = plan.cost.price;
+        self.apply(&Command {
+            reason: Reason::Underutilized,
+            method: Method::Multi,
+            members: Vec::new(),
+            claims: Vec::new(),
+            plan,
+            from_template: 0,
+            price_before: NanoDollars::ZERO,
+            price_after: price,
+            move_cost: NanoDollars::ZERO,
+            why: String::new(),
+        });
+    }
+
+    /// What all pods would cost if they were planned afresh.
+    pub(crate) fn price_afresh(&self) -> NanoDollars {
+        let mut problem = self.problem.clone();
+        for node in &mut problem.nodes {
+            (node.closed, node.pool) = (true, None);
+        }
+        for pod in &mut problem.pods {
+            pod.node = None;
+        }
+        joiner_solver::solve(&problem).cost.price
+    }
+
     /// What all members cost an hour.
     pub(crate) fn price(&self) -> NanoDollars {
         self.members.iter().filter_map(|m| m.price).sum()
@@ -250,7 +284,7 @@ impl Stage {
         }
         let n_before = self.problem.nodes.len();
         for launch in &command.plan.launches {
-            let node = NodeIx(u32::try_from(self.problem.nodes.len()).unwrap());
+            let node = NodeIx(u32::try_from(self.problem.nodes.len()).expect("few enough"));
             self.n_launched += 1;
             let made = launched(&self.problem, launch, self.n_launched);
             self.problem.nodes.push(made);
@@ -313,7 +347,7 @@ fn launched(problem: &Problem, launch: &joiner_model::Launch, number: usize) -> 
         labels,
         taints: pool.taints.clone(),
         capacity: ty.capacity.clone(),
-        allocatable: ty.allocatable().unwrap(),
+        allocatable: ty.allocatable().expect("room for pods"),
         pool: Some(pool.name.clone()),
         initialized: true,
         closed: false,
