@@ -28,7 +28,7 @@ async fn scale(stage: &Stage, name: &str, replicas: usize) {
         .unwrap();
 }
 
-on_both!(what_is_not_needed_goes, Setup::default());
+on_both!(always what_is_not_needed_goes, Setup::default());
 async fn what_is_not_needed_goes(stage: &Stage) {
     stage.pool("general", eager()).await;
     stage.deployment("web", 40, "900m", json!({})).await;
@@ -55,7 +55,7 @@ async fn what_is_not_needed_goes(stage: &Stage) {
         .await;
 }
 
-on_both!(drifted_nodes_are_replaced_one_by_one, Setup::default());
+on_both!(always drifted_nodes_are_replaced_one_by_one, Setup::default());
 async fn drifted_nodes_are_replaced_one_by_one(stage: &Stage) {
     let careful = json!({"spec": {"disruption": {"consolidateAfter": "Never",
         "budgets": [{"nodes": "1"}]}}});

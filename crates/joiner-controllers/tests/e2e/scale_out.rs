@@ -58,7 +58,7 @@ async fn is_as_planned(stage: &Stage) {
     assert_eq!(n_nodes, stage.n_planned(), "nodes and plans");
 }
 
-on_both!(one_pod);
+on_both!(always one_pod);
 async fn one_pod(stage: &Stage) {
     stage.pool("general", json!({})).await;
     stage.deployment("web", 1, "1", json!({})).await;
@@ -80,7 +80,7 @@ async fn one_pod(stage: &Stage) {
     );
 }
 
-on_both!(a_hundred_pods_with_rules);
+on_both!(always a_hundred_pods_with_rules);
 async fn a_hundred_pods_with_rules(stage: &Stage) {
     stage.pool("general", json!({})).await;
     let arm = json!({"spec": {"weight": 10, "template": {"spec": {"requirements": [
@@ -102,7 +102,7 @@ async fn a_hundred_pods_with_rules(stage: &Stage) {
     assert_eq!(archs, BTreeMap::from([("amd64".to_owned(), 50)]));
 }
 
-on_both!(a_thousand_pods);
+on_both!(always a_thousand_pods);
 async fn a_thousand_pods(stage: &Stage) {
     stage.pool("general", json!({})).await;
     stage.deployment("plain", 600, "500m", json!({})).await;

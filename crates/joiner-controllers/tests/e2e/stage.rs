@@ -114,12 +114,23 @@ pub(crate) const BUDGETS: What = (
     "PodDisruptionBudget",
 );
 
-/// Runs one story on the embedded control plane, in virtual time, and on a real one.
+/// Runs one story on the embedded control plane, in virtual time, and on a real one. Most real ones
+/// are left to `cargo test -p joiner-controllers --test e2e -- --ignored --test-threads 1`, since they
+/// take their time one after the other; those marked `always` run every time.
 macro_rules! on_both {
+    (always $name:ident) => {
+        on_both!(@ $name, crate::stage::Setup::default(), );
+    };
+    (always $name:ident, $setup:expr) => {
+        on_both!(@ $name, $setup, );
+    };
     ($name:ident) => {
         on_both!($name, crate::stage::Setup::default());
     };
     ($name:ident, $setup:expr) => {
+        on_both!(@ $name, $setup, #[ignore = "one of many on a real control plane"]);
+    };
+    (@ $name:ident, $setup:expr, $(#[$attribute:meta])?) => {
         mod $name {
             use super::*;
 
@@ -129,6 +140,7 @@ macro_rules! on_both {
                 super::$name(&mut stage).await;
             }
 
+            $(#[$attribute])?
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn real() {
                 if let Some(mut stage) = Stage::real($setup).await {
