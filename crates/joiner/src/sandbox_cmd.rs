@@ -12,7 +12,7 @@ use joiner_sandbox::certificates::Certificates;
 use joiner_sandbox::{Sandbox, Settings, kubeconfig, serve};
 
 use crate::embedded::Embedded;
-use crate::signals;
+use crate::signals::Stop;
 
 /// Most nodes that a sandbox starts with.
 const NODES_MAX: u32 = 5_000;
@@ -95,8 +95,10 @@ async fn serve_until_stopped(args: &SandboxArgs, out: &mut dyn Write) -> anyhow:
     let autoscaler = args
         .autoscaler
         .then(|| Embedded::start(sandbox.client(), clock));
+    // Whoever reads the greeting may want to end it at once.
+    let mut stop = Stop::listen()?;
     greet(args, opened.door.address, out)?;
-    signals::stopped().await?;
+    stop.told().await;
     drop(autoscaler);
     drop(opened);
     writeln!(out, "The sandbox has ended.")?;

@@ -1,14 +1,29 @@
 //! Being told to stop.
 
 use anyhow::Context;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Waits for Ctrl-C or a polite kill.
-pub(crate) async fn stopped() -> anyhow::Result<()> {
-    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-        .context("cannot listen for signals")?;
-    tokio::select! {
-        pressed = tokio::signal::ctrl_c() => pressed.context("cannot listen for Ctrl-C")?,
-        _ = terminated.recv() => {}
+/// Hears Ctrl-C and a polite kill, from the moment it is made.
+pub(crate) struct Stop {
+    interrupted: Signal,
+    terminated: Signal,
+}
+
+impl Stop {
+    /// Begins to listen.
+    pub(crate) fn listen() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("cannot listen for signals");
+        Ok(Self {
+            interrupted: listen(SignalKind::interrupt())?,
+            terminated: listen(SignalKind::terminate())?,
+        })
     }
-    Ok(())
+
+    /// Waits until it is told.
+    pub(crate) async fn told(&mut self) {
+        tokio::select! {
+            _ = self.interrupted.recv() => {}
+            _ = self.terminated.recv() => {}
+        }
+    }
 }

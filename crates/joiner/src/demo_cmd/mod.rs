@@ -21,7 +21,8 @@ use joiner_sandbox::{Sandbox, Settings};
 use self::scene::Scene;
 use self::view::Screen;
 use crate::embedded::Embedded;
-use crate::{sandbox_cmd, signals};
+use crate::sandbox_cmd;
+use crate::signals::Stop;
 
 /// How many times faster than real time the demo runs.
 const SPEED: u32 = 20;
@@ -90,6 +91,7 @@ async fn play(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     screen.leave(out)?;
     story::summary(&told, &scene, out).await?;
     if let Some(door) = door {
+        let mut stop = Stop::listen()?;
         writeln!(out)?;
         writeln!(out, "The world keeps running. In another terminal:")?;
         writeln!(out)?;
@@ -99,7 +101,7 @@ async fn play(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         writeln!(out)?;
         writeln!(out, "Ctrl-C ends it.")?;
         out.flush()?;
-        signals::stopped().await?;
+        stop.told().await;
         drop(door);
     }
     drop(world);

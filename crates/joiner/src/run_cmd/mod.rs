@@ -17,6 +17,8 @@ use joiner_runtime::{
     Metrics, identity, install,
 };
 
+use crate::signals::Stop;
+
 use self::flags::{CloudName, RunFlags};
 
 const NO_CLOUD: &str = "\
@@ -65,6 +67,7 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<()> {
 
 async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
     let settings = flags.settings()?;
+    let mut stop = Stop::listen()?;
     let clock = Clock::system(1);
     let _guard = install(&log_settings(flags, &clock)?)?;
     let client = cluster::client(flags).await?;
@@ -103,7 +106,7 @@ async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
     );
     let election = elect(flags, &client, &clock);
     tokio::select! {
-        stopped = crate::signals::stopped() => stopped?,
+        () = stop.told() => {}
         () = sold.plays(election.as_ref().map(Election::leading)) => {}
         () = lead(&autoscaler, election.as_ref()) => {}
     }
