@@ -5,6 +5,8 @@ use joiner_model::Name;
 use joiner_state::live::LiveClaim;
 use serde::{Deserialize, Serialize};
 
+use crate::claim_template::claim_name;
+
 /// Annotation of claims that are to go.
 pub const COMMAND: &str = "joiner.dev/command";
 
@@ -55,17 +57,11 @@ impl Intent {
 /// A name for a command: the same claims at the same time give the same one.
 #[must_use]
 pub(super) fn id(members: &[Name], started: Timestamp) -> String {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut add = |bytes: &[u8]| {
-        for byte in bytes {
-            hash ^= u64::from(*byte);
-            hash = hash.wrapping_mul(0x0100_0000_01b3);
-        }
-    };
-    for member in members {
-        add(member.as_bytes());
-        add(&[0]);
-    }
-    add(started.as_second().to_string().as_bytes());
-    format!("{hash:016x}")
+    let second = started.as_second().to_string();
+    let parts: Vec<&str> = members
+        .iter()
+        .map(AsRef::as_ref)
+        .chain([second.as_str()])
+        .collect();
+    claim_name("command", &parts)
 }

@@ -13,10 +13,7 @@ use joiner_model::{
 };
 use joiner_state::live::{PLANNED, planned_text};
 
-use crate::claim_template::claim_from;
-
-/// Room for the hash in a name of 63 characters.
-const POOL_NAME_MAX: usize = 52;
+use crate::claim_template::{claim_from, claim_name};
 
 /// A NodeClaim to create.
 #[derive(Clone, Debug)]
@@ -96,51 +93,15 @@ pub(crate) fn mark_overlays(
 pub(crate) fn name(pool: &NodePool, uids: &[&str], taken: &dyn Fn(&str) -> bool) -> String {
     let mut sorted = uids.to_vec();
     sorted.sort_unstable();
-    let prefix: String = pool.metadata.name.chars().take(POOL_NAME_MAX).collect();
-    let prefix = prefix.trim_end_matches(['-', '.']);
     let mut attempt = 0u32;
     loop {
-        let mut hash = Hash::new();
-        hash.add(&pool.metadata.name);
-        for uid in &sorted {
-            hash.add(uid);
-        }
-        hash.add(&attempt.to_string());
-        let name = format!("{prefix}-{}", hash.text());
+        let number = attempt.to_string();
+        let parts: Vec<&str> = sorted.iter().copied().chain([number.as_str()]).collect();
+        let name = claim_name(&pool.metadata.name, &parts);
         if !taken(&name) {
             return name;
         }
         attempt += 1;
-    }
-}
-
-/// FNV-1a, written out: it must be the same in every version of this program.
-struct Hash(u64);
-
-impl Hash {
-    fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-
-    fn add(&mut self, text: &str) {
-        for byte in text.bytes().chain([0]) {
-            self.0 ^= u64::from(byte);
-            self.0 = self.0.wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    /// Ten characters that Kubernetes likes in names.
-    fn text(&self) -> String {
-        const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-        let mut left = self.0;
-        let mut text = String::with_capacity(10);
-        for _ in 0..10 {
-            let n = LETTERS.len() as u64;
-            let at = usize::try_from(left % n).unwrap_or(0);
-            text.push(char::from(LETTERS[at]));
-            left /= n;
-        }
-        text
     }
 }
 
