@@ -1,10 +1,8 @@
 //! AWS behaviors 1 to 12: identity, images, selectors and tags of EC2NodeClasses.
 
-mod support;
-
+use crate::support::{accepted, ec2_node_class, probe, refused, set, with};
 use joiner_api::admit_update;
 use serde_json::{Value, json};
-use support::{accepted, ec2_node_class, probe, refused, set, with};
 
 const AMIS: &str = "spec.amiSelectorTerms";
 

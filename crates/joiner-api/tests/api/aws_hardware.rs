@@ -1,10 +1,8 @@
 //! AWS behaviors 13 to 19: volumes, interfaces, options and kubelet settings of EC2NodeClasses.
 
-mod support;
-
+use crate::support::{accepted, ec2_node_class, probe, refused, with};
 use joiner_api::admit;
 use serde_json::{Value, json};
-use support::{accepted, ec2_node_class, probe, refused, with};
 
 fn texts(values: &[&str]) -> Vec<Value> {
     values.iter().map(|value| json!(value)).collect()
@@ -144,7 +142,7 @@ fn aws_28_15_network_interfaces() {
     refused(at(&many), path, "at most 150 items");
     for field in ["networkCardIndex", "deviceIndex", "interfaceType"] {
         let mut class = at(&[main]);
-        support::set(
+        crate::support::set(
             &mut class,
             &format!("/spec/networkInterfaces/0/{field}"),
             Value::Null,

@@ -1,7 +1,5 @@
 //! What clients rely on over several requests: pages of one list, and the end of a definition.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
-
 use std::sync::Arc;
 
 use bytes::Bytes;

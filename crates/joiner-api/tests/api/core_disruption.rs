@@ -1,10 +1,8 @@
 //! Core behaviors 1 to 12: durations, policies and budgets of NodePools.
 
-mod support;
-
+use crate::support::{accepted, node_pool, probe, refused, with};
 use joiner_api::admit;
 use serde_json::{Value, json};
-use support::{accepted, node_pool, probe, refused, with};
 
 const EXPIRE: &str = "spec.template.spec.expireAfter";
 const AFTER: &str = "spec.disruption.consolidateAfter";

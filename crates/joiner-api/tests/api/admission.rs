@@ -1,11 +1,9 @@
 //! Recognizing kinds, metadata, unknown fields, and what rejections say.
 
-mod support;
-
+use crate::support::{accepted, ec2_node_class, node_pool, refused, with};
 use joiner_api::admission::{Rejection, schema_of};
 use joiner_api::{admit, admit_update};
 use serde_json::{Value, json};
-use support::{accepted, ec2_node_class, node_pool, refused, with};
 
 #[test]
 fn older_kinds_are_named_and_explained() {

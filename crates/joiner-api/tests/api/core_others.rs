@@ -1,12 +1,10 @@
 //! Core behaviors 28 to 31: NodeOverlays and CapacityBuffers; and the simulated node class.
 
-mod support;
-
-use joiner_api::admit;
-use serde_json::{Value, json};
-use support::{
+use crate::support::{
     accepted, capacity_buffer, kwok_node_class, node_overlay, probe, refused, set, with,
 };
+use joiner_api::admit;
+use serde_json::{Value, json};
 
 fn texts(values: &[&str]) -> Vec<Value> {
     values.iter().map(|value| json!(value)).collect()

@@ -1,10 +1,8 @@
 //! The definitions as an API server sees them: names, columns, and a sound structure.
 
-mod support;
-
+use crate::support::{node_pool, with};
 use joiner_api::{Schema, crds};
 use serde_json::{Value, json};
-use support::{node_pool, with};
 
 fn crd(name: &str) -> Value {
     crds()

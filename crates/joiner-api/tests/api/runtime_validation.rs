@@ -1,12 +1,10 @@
 //! What the controller finds in a NodePool beyond the schema.
 
-mod support;
-
+use crate::support::{node_pool, pool_with, with};
 use joiner_api::admit;
 use joiner_api::types::NodePool;
 use joiner_api::validation::validate_node_pool;
 use serde_json::{Value, json};
-use support::{node_pool, pool_with, with};
 
 /// Problems of a pool that need not have passed admission.
 fn problems(pool: &Value) -> Vec<String> {

@@ -1,7 +1,5 @@
 //! Clients made with kube work on the server as on any other, whatever happens to their watches.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
-
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;

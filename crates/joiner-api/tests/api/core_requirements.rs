@@ -1,9 +1,7 @@
 //! Core behaviors 13 to 21: taints, labels and requirements.
 
-mod support;
-
+use crate::support::{accepted, node_claim, node_overlay, node_pool, pool_with, refused, with};
 use serde_json::{Value, json};
-use support::{accepted, node_claim, node_overlay, node_pool, pool_with, refused, with};
 
 const REQUIREMENT: &str = "spec.template.spec.requirements[0]";
 const KEY: &str = "spec.template.spec.requirements[0].key";

@@ -1,7 +1,6 @@
 //! Whatever comes in, admission answers; and what it lets through, the types can hold.
 
-mod support;
-
+use crate::support::full;
 use joiner_api::types::{
     CapacityBuffer, Ec2NodeClass, KwokNodeClass, NodeClaim, NodeOverlay, NodePool,
 };
@@ -9,7 +8,6 @@ use joiner_api::{admit, admit_update};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
-use support::full;
 
 fn examples() -> Vec<Value> {
     [

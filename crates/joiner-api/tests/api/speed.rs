@@ -1,11 +1,9 @@
 //! Admission must be cheap enough to read ten thousand pools in a few seconds.
 
-mod support;
-
+use crate::support::full_node_pool;
 use joiner_api::admit;
 use serde_json::Value;
 use std::time::Instant;
-use support::full_node_pool;
 
 const POOLS: usize = 10_000;
 

@@ -1,7 +1,6 @@
 //! Schema, types and examples agree: every field that one of them knows, the others know too.
 
-mod support;
-
+use crate::support::full;
 use joiner_api::types::{
     CapacityBuffer, Ec2NodeClass, KwokNodeClass, NodeClaim, NodeOverlay, NodePool, Resource,
 };
@@ -9,7 +8,6 @@ use joiner_api::{admit, crds};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use support::full;
 
 /// Examples pass without warnings, unchanged, and survive their type.
 #[track_caller]
@@ -49,16 +47,16 @@ fn smallest_objects_survive_too() {
             object
         );
     }
-    minimal::<NodePool>(support::node_pool());
-    minimal::<NodeClaim>(support::node_claim());
-    minimal::<NodeOverlay>(support::node_overlay());
-    minimal::<Ec2NodeClass>(support::ec2_node_class());
-    minimal::<CapacityBuffer>(support::capacity_buffer());
+    minimal::<NodePool>(crate::support::node_pool());
+    minimal::<NodeClaim>(crate::support::node_claim());
+    minimal::<NodeOverlay>(crate::support::node_overlay());
+    minimal::<Ec2NodeClass>(crate::support::ec2_node_class());
+    minimal::<CapacityBuffer>(crate::support::capacity_buffer());
 }
 
 #[test]
 fn absent_and_empty_stay_apart() {
-    let mut pool = support::node_pool();
+    let mut pool = crate::support::node_pool();
     pool["spec"]["template"]["spec"]["taints"] = json!([]);
     pool["spec"]["template"]["metadata"] = json!({"labels": {}});
     pool["spec"]["disruption"] =

@@ -1,7 +1,5 @@
 //! Whatever a client sends, the answer is one of the API's errors, and the server goes on.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
-
 use std::sync::Arc;
 use std::time::Duration;
 

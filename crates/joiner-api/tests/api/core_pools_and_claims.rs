@@ -1,10 +1,8 @@
 //! Core behaviors 22 to 25: references, replicas and limits of NodePools; NodeClaims.
 
-mod support;
-
+use crate::support::{accepted, node_claim, node_overlay, node_pool, probe, refused, set, with};
 use joiner_api::admit_update;
 use serde_json::{Value, json};
-use support::{accepted, node_claim, node_overlay, node_pool, probe, refused, set, with};
 
 #[test]
 fn core_11_1_22_node_class_ref() {
@@ -97,7 +95,7 @@ fn core_11_1_24_static_pools() {
     );
     accepted(with(base.clone(), "/spec/limits", json!({"nodes": "5"})));
     accepted(with(base.clone(), "/spec/limits", json!({})));
-    let mut full = support::full_node_pool();
+    let mut full = crate::support::full_node_pool();
     set(&mut full, "/spec/weight", Value::Null);
     set(&mut full, "/spec/limits", json!({"nodes": 5}));
     set(&mut full, "/spec/replicas", json!(3));
