@@ -12,7 +12,7 @@ use joiner_cloud::{
     CatalogError, ClassKind, Cloud, CloudError, Instance, Interruption, LaunchError, NodeClass,
     Order, ProviderId, RepairPolicy, Termination,
 };
-use joiner_model::{InstanceType, Name};
+use joiner_model::{InstanceType, Name, keys};
 use joiner_runtime::Clock;
 use kube::Client;
 use tokio::sync::{Notify, watch};
@@ -178,6 +178,13 @@ impl SimulatedCloud {
         let changed = self.objects.change(stored, edit).await?;
         let there = changed.is_some();
         self.note(stored, changed);
+        if notice == Notice::SpotInterruption {
+            // Who bought the same now would have it taken away again.
+            let labels = stored.record.instance().labels;
+            if let Some(name) = labels.get(keys::INSTANCE_TYPE) {
+                locked(&self.market).mark(name, &labels, now);
+            }
+        }
         tracing::info!(
             node = stored.record.node_name,
             ?notice,

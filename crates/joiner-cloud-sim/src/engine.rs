@@ -35,6 +35,11 @@ const PARALLEL: usize = 16;
 const ROUNDS_MAX: usize = 50;
 /// First and longest wait after a failure.
 const BACK_OFF_SECS: (i64, i64) = (1, 60);
+/// How long a machine waits that a policy of the cluster does not let in: longer than its claim
+/// waits for it, so that it never joins late.
+const UNWELCOME_SECS: i64 = 1200;
+/// How the key of a machine that is to join ends.
+const JOINS: &str = "/joins";
 
 /// Watches, in the order of [`Engine::take`].
 const MACHINES: usize = 0;
@@ -118,6 +123,8 @@ impl Task {
     /// What failures of it are counted under.
     fn key(&self) -> String {
         match self {
+            // One that is not let in can still be shut down.
+            Self::Machine(stored, Event::Joins) => format!("{}{JOINS}", stored.name),
             Self::Machine(stored, _) => stored.name.clone(),
             Self::DropNode(node, _) => format!("node/{node}"),
         }
@@ -243,7 +250,10 @@ impl Engine {
     fn hold(&mut self, key: String, error: &kube::Error) {
         let n_failed = self.held.get(&key).map_or(0, |(n_failed, _)| *n_failed);
         let (first, longest) = BACK_OFF_SECS;
-        let wait = first.saturating_mul(1 << n_failed.min(10)).min(longest);
+        let wait = match is_unwelcome(error) {
+            true => UNWELCOME_SECS,
+            false => first.saturating_mul(1 << n_failed.min(10)).min(longest),
+        };
         let until = self
             .cloud
             .clock
@@ -268,8 +278,10 @@ impl Engine {
         let mut look_at = |at: Timestamp| wake = Some(wake.map_or(at, |wake| wake.min(at)));
         self.cloud.with_ledger(|ledger| {
             let known = ledger.known();
-            self.held
-                .retain(|key, _| key.starts_with("node/") || known.contains_key(key));
+            self.held.retain(|key, _| {
+                let machine = key.strip_suffix(JOINS).unwrap_or(key);
+                key.starts_with("node/") || known.contains_key(machine)
+            });
             for stored in known.values() {
                 let record = &stored.record;
                 let node = self.nodes.get(&record.node_name);
@@ -321,6 +333,14 @@ impl Engine {
             changed
         });
     }
+}
+
+/// True when a policy of the cluster does not let a machine in.
+fn is_unwelcome(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else {
+        return false;
+    };
+    status.code == 403 && status.message.contains("ValidatingAdmissionPolicy")
 }
 
 async fn perform(cloud: &SimulatedCloud, task: Task) -> Result<Outcome, kube::Error> {
@@ -428,4 +448,22 @@ async fn drop_node(
         ..node
     };
     Ok(Outcome::Node(name, gone))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_policy_makes_a_machine_unwelcome() {
+        for (code, message, expected) in [
+            (403, "denied by ValidatingAdmissionPolicy 'p'", true),
+            (403, "User \"u\" cannot create resource \"nodes\"", false),
+            (500, "ValidatingAdmissionPolicy 'p' took too long", false),
+        ] {
+            let status = kube::core::Status::failure(message, "").with_code(code);
+            let error = kube::Error::Api(status.boxed());
+            assert_eq!(is_unwelcome(&error), expected, "{code} {message}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use joiner_cloud::Cloud;
 use joiner_runtime::{Api, Clock, Decisions, Events, Followed, Metrics, Pace, World, follow};
-use joiner_state::live::Kind;
+use joiner_state::live::{ClusterState, Kind};
 use tokio::task::JoinSet;
 
 use crate::catalogs::Catalogs;
@@ -50,7 +50,14 @@ impl Autoscaler {
     /// Starts to follow the cluster; nothing is decided yet. Needs a tokio runtime.
     #[must_use]
     pub fn start(parts: Parts) -> Self {
-        let world = World::start();
+        let mut state = ClusterState::default();
+        if parts.settings.gates.capacity_buffer {
+            state = state.with_templates();
+        }
+        if let Some(defaults) = &parts.settings.spread_defaults {
+            state = state.with_spread_defaults(Arc::clone(defaults));
+        }
+        let world = World::start_with(state);
         let mut watches = JoinSet::new();
         for followed in kinds(&parts) {
             world.expect(followed.kind, &followed.class);
@@ -108,12 +115,19 @@ impl Autoscaler {
 /// What to follow.
 fn kinds(parts: &Parts) -> Vec<Followed> {
     let gates = parts.settings.gates;
-    let mut kinds: Vec<Followed> = Kind::ALWAYS.iter().copied().map(Followed::kind).collect();
+    let always = Kind::ALWAYS.iter().chain(Kind::WORKLOADS);
+    let mut kinds: Vec<Followed> = always.copied().map(Followed::kind).collect();
     if gates.node_overlay {
         kinds.push(Followed::kind(Kind::NodeOverlay));
     }
+    if parts.settings.spread_defaults.is_some() {
+        kinds.extend(Kind::SPREADING.iter().copied().map(Followed::kind));
+    }
     if gates.capacity_buffer {
-        kinds.extend(Kind::BUFFERS.iter().copied().map(Followed::kind));
+        let more = Kind::BUFFERS
+            .iter()
+            .filter(|own| !Kind::WORKLOADS.contains(own));
+        kinds.extend(more.copied().map(Followed::kind));
     }
     for class in parts.cloud.classes() {
         kinds.push(Followed::class(
@@ -151,6 +165,7 @@ fn controllers(ctx: &Ctx) -> Vec<Arc<dyn Controller>> {
 fn streams(ctx: &Ctx) -> Vec<BoxFuture<'static, ()>> {
     let mut all: Vec<BoxFuture<'static, ()>> = vec![
         Box::pin(crate::provisioning::run(ctx.clone())),
+        Box::pin(crate::provisioning::propose::run(ctx.clone())),
         Box::pin(crate::disruption::run(ctx.clone())),
     ];
     all.extend(crate::upkeep::streams(ctx));

@@ -46,6 +46,40 @@ pub trait Controller: Send + Sync + 'static {
     -> BoxFuture<'a, Result<Next, Failure>>;
 }
 
+/// The future of a look at one key.
+pub(crate) type Looking<'a> = BoxFuture<'a, Result<Next, Failure>>;
+
+/// A controller that remembers nothing: what concerns it, and how it looks at a key.
+#[derive(Clone, Copy)]
+pub(crate) struct Stateless {
+    /// Upstream's name for it.
+    pub(crate) name: &'static str,
+    /// The keys that a change concerns.
+    pub(crate) concerned: fn(&Change, &Snapshot) -> Vec<Name>,
+    /// All keys.
+    pub(crate) all: fn(&Snapshot) -> Vec<Name>,
+    /// Looks at one key.
+    pub(crate) look: for<'a> fn(&'a Ctx, &'a Name) -> Looking<'a>,
+}
+
+impl Controller for Stateless {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn concerned(&self, change: &Change, now: &Snapshot) -> Vec<Name> {
+        (self.concerned)(change, now)
+    }
+
+    fn all(&self, now: &Snapshot) -> Vec<Name> {
+        (self.all)(now)
+    }
+
+    fn reconcile<'a>(&'a self, ctx: &'a Ctx, key: &'a Name) -> Looking<'a> {
+        (self.look)(ctx, key)
+    }
+}
+
 /// Keys that wait, and when they are due.
 #[derive(Debug, Default)]
 struct Queue {

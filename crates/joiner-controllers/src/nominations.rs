@@ -12,12 +12,41 @@ use joiner_model::Name;
 /// The least time that a nomination lasts.
 const LASTS_MIN: Duration = Duration::from_secs(10);
 
+/// How long a pod that takes the place of another is expected: drains take their time.
+const EXPECTED_FOR: Duration = Duration::from_secs(600);
+/// Most pods that are expected.
+const EXPECTED_MAX: usize = 20_000;
+
 /// Nodes and claims, and until when they are spoken for.
 #[derive(Clone, Debug, Default)]
 pub struct Nominations {
     until: Arc<Mutex<BTreeMap<Name, Timestamp>>>,
+    /// The claim that each pod without a node is planned for, as of the last plan.
+    planned: Arc<Mutex<Vec<PlannedPod>>>,
+    /// Where pods are to go that will take the place of those that move.
+    successors: Arc<Mutex<Vec<(Successor, Timestamp)>>>,
     /// Nodes that headroom counts on, as of the last plan.
     headroom: Arc<Mutex<BTreeSet<Name>>>,
+}
+
+/// A pod that waits for a node to come up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedPod {
+    /// `namespace/name`.
+    pub name: Name,
+    /// Uid.
+    pub uid: Name,
+    /// The claim of the node.
+    pub claim: Name,
+}
+
+/// A pod that will be made when another one is evicted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Successor {
+    /// Uid of the owner that will make it.
+    pub owner: Name,
+    /// The node that the plan has it on, or the claim of one.
+    pub to: Name,
 }
 
 impl Nominations {
@@ -33,6 +62,57 @@ impl Nominations {
         let mut all = self.until.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, until| *until > now);
         all.insert(name.clone(), until);
+    }
+
+    /// Where the last plan has all pods whose node is still to come.
+    pub fn plan(&self, pods: Vec<PlannedPod>) {
+        *self.planned.lock().unwrap_or_else(PoisonError::into_inner) = pods;
+    }
+
+    /// The pods that wait for this claim's node.
+    #[must_use]
+    pub fn planned_for(&self, claim: &str) -> Vec<PlannedPod> {
+        let all = self.planned.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter()
+            .filter(|pod| &*pod.claim == claim)
+            .cloned()
+            .collect()
+    }
+
+    /// Pods will be evicted; these are to come in their place.
+    pub fn expect(&self, successors: Vec<Successor>, now: Timestamp) {
+        let until = now.checked_add(EXPECTED_FOR).unwrap_or(Timestamp::MAX);
+        let mut all = self
+            .successors
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(_, until)| *until > now);
+        all.extend(successors.into_iter().map(|own| (own, until)));
+        let excess = all.len().saturating_sub(EXPECTED_MAX);
+        all.drain(..excess);
+    }
+
+    /// Where a new pod of this owner is to go, if one is expected.
+    #[must_use]
+    pub fn welcome(&self, owner: &str, now: Timestamp) -> Option<Name> {
+        let mut all = self
+            .successors
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let own = all
+            .iter()
+            .position(|(own, until)| &*own.owner == owner && *until > now)?;
+        Some(all.remove(own).0.to)
+    }
+
+    /// True when a pod is expected in the place of another.
+    #[must_use]
+    pub fn expects_any(&self) -> bool {
+        let all = self
+            .successors
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        !all.is_empty()
     }
 
     /// Nodes that headroom counts on now.
@@ -71,5 +151,22 @@ mod tests {
         assert!(all.is_nominated("n", at(119)));
         assert!(!all.is_nominated("n", at(120)));
         assert!(!all.is_nominated("m", at(100)));
+    }
+
+    #[test]
+    fn each_successor_is_welcomed_once() {
+        let at = |secs| Timestamp::from_second(secs).unwrap();
+        let all = Nominations::default();
+        let to = |owner: &str, to: &str| Successor {
+            owner: owner.into(),
+            to: to.into(),
+        };
+        all.expect(vec![to("rs", "a"), to("rs", "b"), to("other", "c")], at(0));
+        assert_eq!(all.welcome("rs", at(1)).as_deref(), Some("a"));
+        assert_eq!(all.welcome("rs", at(1)).as_deref(), Some("b"));
+        assert_eq!(all.welcome("rs", at(1)), None);
+        assert_eq!(all.welcome("other", at(600)), None, "too late");
+        all.expect(Vec::new(), at(600));
+        assert!(!all.expects_any());
     }
 }

@@ -1,9 +1,11 @@
 //! Settings of the controllers, as meant; the binary reads them from flags and the environment.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use joiner_disruption::Settings as DisruptionSettings;
 use joiner_model::{MinValuesPolicy, PreferencePolicy};
+pub use joiner_state::SpreadDefaults;
 
 /// Switches for parts that are not for everybody yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +67,8 @@ pub struct Settings {
     pub min_values: MinValuesPolicy,
     /// Switches.
     pub gates: FeatureGates,
+    /// Spread constraints for pods that declare none.
+    pub spread_defaults: Option<Arc<SpreadDefaults>>,
     /// Figures that decide about disruption.
     pub disruption: DisruptionSettings,
     /// Leave out metrics and events about single pods, nodes and pools.

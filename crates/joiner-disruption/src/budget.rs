@@ -135,6 +135,8 @@ impl Schedule {
 #[derive(Clone, Debug)]
 pub(crate) struct Allowances {
     pools: Vec<[Share; 3]>,
+    /// Nodes of each pool that count against its budgets.
+    consuming: Vec<u32>,
 }
 
 /// One pool, one reason.
@@ -167,7 +169,12 @@ impl Allowances {
         let pools = (0..fleet.pools.len())
             .map(|pool| Reason::ALL.map(|reason| share(pool, reason)))
             .collect();
-        Self { pools }
+        Self { pools, consuming }
+    }
+
+    /// Nodes of each pool that count against its budgets.
+    pub(crate) fn consuming(&self) -> &[u32] {
+        &self.consuming
     }
 
     /// What the budgets of a pool allow, before nodes being disrupted are subtracted.

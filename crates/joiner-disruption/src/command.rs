@@ -4,6 +4,7 @@ use std::fmt;
 
 use joiner_model::{Name, NanoDollars, Plan};
 
+use crate::consolidation::Judgement;
 use crate::memory::Memory;
 use crate::why::Why;
 
@@ -36,6 +37,15 @@ impl Reason {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == text)
+    }
+
+    /// True when nodes go to save money, and pods move for no other reason.
+    #[must_use]
+    pub const fn is_for_money(self) -> bool {
+        match self {
+            Self::Empty | Self::Underutilized => true,
+            Self::Drifted => false,
+        }
     }
 
     pub(crate) const fn index(self) -> usize {
@@ -163,6 +173,14 @@ pub struct Decision {
     /// For each pool and reason what its budgets allow, before nodes being disrupted are
     /// subtracted.
     pub allowed: Vec<(usize, Reason, u32)>,
+    /// For each reason how many nodes could go by it, if budgets and prices allowed.
+    pub eligible: Vec<(Reason, u32)>,
+    /// For each pool how many nodes count against its budgets.
+    pub consuming: Vec<u32>,
+    /// Searches that ran out of questions.
+    pub cut_short: Vec<Method>,
+    /// What cautious pools turned down.
+    pub turned_down: Vec<Judgement>,
     /// What the next pass should know.
     pub memory: Memory,
     /// What-if questions asked.

@@ -13,6 +13,7 @@ use crate::candidates::{self, Class, blocked};
 use crate::command::{Command, Method};
 use crate::consolidation::propose;
 use crate::fleet::Fleet;
+use crate::moves::Moves;
 use crate::whatif::{Effort, WhatIf};
 use crate::why::Why;
 use crate::{drift, emptiness};
@@ -63,6 +64,7 @@ pub fn confirm(fleet: &Fleet<'_>, command: &Command) -> Result<Command, Rejectio
     }
     let members = find(fleet, command)?;
     let mut left = allowances.clone();
+    let mut moves = Moves::new(fleet);
     for m in &members {
         let member = &fleet.members[*m];
         if let Some(why) = must_stay(fleet, command.method, *m) {
@@ -71,6 +73,10 @@ pub fn confirm(fleet: &Fleet<'_>, command: &Command) -> Result<Command, Rejectio
         if !left.take(member.pool, command.reason) {
             let pool = fleet.terms(member).name.clone();
             return Err(Rejection::Budget(Why::Budget(pool, command.reason)));
+        }
+        if command.reason.is_for_money() {
+            let enough = |owner| Rejection::Budget(Why::MovedEnough(owner));
+            moves.take(fleet, *m).map_err(enough)?;
         }
     }
     match command.method {

@@ -1,13 +1,16 @@
 //! One pass over a fleet: the methods in upstream's order, until one has something to do.
 
+use std::cell::RefCell;
+
 use joiner_model::NanoDollars;
 
 use crate::budget::Allowances;
-use crate::candidates;
+use crate::candidates::{self, Class};
 use crate::command::{Command, Decision, Reason, Verdict};
-use crate::consolidation::{self, Pass, bounds::Rooms};
+use crate::consolidation::{self, Pass, Report, bounds::Rooms};
 use crate::fleet::Fleet;
 use crate::memory::Memory;
+use crate::moves::Moves;
 use crate::whatif::WhatIf;
 use crate::why::Why;
 use crate::{drift, emptiness};
@@ -26,6 +29,8 @@ pub fn decide(fleet: &Fleet<'_>, memory: &Memory) -> Decision {
     let bounds: Vec<NanoDollars> = (fleet.members.iter())
         .map(|member| rooms.bound(fleet, member))
         .collect();
+    let eligible = eligible(fleet, &stays);
+    let report = RefCell::new(Report::default());
     let mut what_if = None;
     let commands = first_of(
         fleet,
@@ -39,10 +44,12 @@ pub fn decide(fleet: &Fleet<'_>, memory: &Memory) -> Decision {
                 rooms: &rooms,
                 bounds: &bounds,
                 stays: &mut stays,
+                report: &report,
             };
             consolidation::decide(pass, memory, ask)
         },
     );
+    let report = report.into_inner();
     let verdicts = verdicts(fleet, &memory, &commands, stays.into_iter().zip(bounds));
     let pools = 0..fleet.pools.len();
     let allowed = pools.flat_map(|pool| Reason::ALL.map(|reason| (pool, reason)));
@@ -52,9 +59,30 @@ pub fn decide(fleet: &Fleet<'_>, memory: &Memory) -> Decision {
         allowed: allowed
             .map(|(pool, reason)| (pool, reason, allowances.raw(pool, reason)))
             .collect(),
+        eligible,
+        consuming: allowances.consuming().to_vec(),
+        cut_short: report.cut_short,
+        turned_down: report.turned_down,
         memory,
         n_what_ifs: what_if.map_or(0, |what_if| what_if.n_asked),
     }
+}
+
+/// How many members could go by each reason, if budgets and prices allowed.
+fn eligible(fleet: &Fleet<'_>, stays: &[Option<Why>]) -> Vec<(Reason, u32)> {
+    let count = |holds: &dyn Fn(usize) -> bool| {
+        let n = (0..fleet.members.len()).filter(|m| holds(*m)).count();
+        u32::try_from(n).unwrap_or(u32::MAX)
+    };
+    let of = |reason: Reason| match reason {
+        Reason::Empty => count(&|m| emptiness::is_candidate(fleet, &fleet.members[m])),
+        Reason::Drifted => count(&|m| {
+            let member = &fleet.members[m];
+            member.drifted.is_some() && candidates::blocked(member, Class::Eventual).is_none()
+        }),
+        Reason::Underutilized => count(&|m| stays[m].is_none() && !fleet.members[m].is_empty()),
+    };
+    Reason::ALL.map(|reason| (reason, of(reason))).to_vec()
 }
 
 /// The commands of the first method that has some.
@@ -93,9 +121,14 @@ fn verdicts(
     for m in commands.iter().flat_map(|command| &command.members) {
         going[*m] = true;
     }
-    let said = |((member, going), (stays, bound)): ((&crate::Member, bool), _)| {
+    let moves = Moves::new(fleet);
+    let said = |((m, going), (stays, bound)): ((usize, bool), _)| {
+        let member = &fleet.members[m];
         let bound: NanoDollars = bound;
         let by_default = || {
+            if let Some(owner) = moves.refused(fleet, m) {
+                return Why::MovedEnough(owner);
+            }
             if member.is_empty() && emptiness::is_candidate(fleet, member) {
                 let pool = fleet.terms(member).name.clone();
                 return Why::Budget(pool, Reason::Empty);
@@ -120,6 +153,6 @@ fn verdicts(
             bound,
         }
     };
-    let members = fleet.members.iter().zip(going);
+    let members = (0..fleet.members.len()).zip(going);
     members.zip(known).map(said).collect()
 }

@@ -4,6 +4,7 @@ use crate::budget::Allowances;
 use crate::candidates::{Class, blocked, not_for_emptiness};
 use crate::command::{Command, Method, Reason};
 use crate::fleet::{Fleet, Member};
+use crate::moves::Moves;
 use joiner_model::{NanoDollars, Plan};
 
 /// True when emptiness is what a member goes by.
@@ -29,7 +30,14 @@ pub(crate) fn decide(fleet: &Fleet<'_>, allowances: &Allowances) -> Option<Comma
 /// A command about those of `members` that budgets let go.
 pub(crate) fn of(fleet: &Fleet<'_>, allowances: &Allowances, members: &[usize]) -> Option<Command> {
     let mut left = allowances.clone();
-    let may_go = |m: &usize| left.take(fleet.members[*m].pool, Reason::Empty);
+    let mut moves = Moves::new(fleet);
+    let may_go = |m: &usize| {
+        let pool = fleet.members[*m].pool;
+        // Some pods cost nothing to move, and yet they move.
+        left.left(pool, Reason::Empty) > 0
+            && moves.take(fleet, *m).is_ok()
+            && left.take(pool, Reason::Empty)
+    };
     let members: Vec<usize> = members.iter().copied().filter(may_go).collect();
     if members.is_empty() {
         return None;

@@ -111,6 +111,9 @@ pub struct Moved {
     pub cost: EvictionCost,
     /// The workload it belongs to, if any.
     pub owner: Option<Name>,
+    /// It does not leave before its node does: it says so, or a budget never lets it go. Nobody
+    /// looks for another place.
+    pub stuck: bool,
 }
 
 /// When a pool lets nodes go.
@@ -173,9 +176,14 @@ pub struct Settings {
     pub explore_steps: u64,
     /// Steps of the packing search for the set that was chosen.
     pub final_steps: u64,
+    /// How often a replica of a workload may be moved for money in a day, on average over its
+    /// replicas; 0 is without limit. Whoever makes a fleet puts what is left of it into
+    /// [`Fleet::moves_left`].
+    pub moves_per_replica: u32,
     /// Spot nodes may be replaced by spot nodes.
     pub spot_to_spot: bool,
-    /// Decide as upstream does: moving costs nothing, and there is at most one new node.
+    /// Decide as upstream does: moving costs nothing, however often it happens, and there is at
+    /// most one new node.
     pub upstream: bool,
 }
 
@@ -191,6 +199,7 @@ impl Default for Settings {
             moves_max: 20_000,
             explore_steps: 1_000_000,
             final_steps: 20_000_000,
+            moves_per_replica: 2,
             spot_to_spot: false,
             upstream: false,
         }
@@ -205,6 +214,7 @@ impl Settings {
             move_price: NanoDollars::ZERO,
             launch_price: NanoDollars::ZERO,
             threshold_ppm: 0,
+            moves_per_replica: 0,
             upstream: true,
             ..self
         }

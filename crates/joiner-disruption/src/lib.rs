@@ -9,9 +9,10 @@
 //! 1. [`budget`]: how many nodes of a pool may be disrupted now?
 //! 2. [`cost`]: what does it cost to move pods?
 //! 3. `candidates`: which nodes may go, and which must stay, because of what?
-//! 4. `whatif`: where would pods go if these nodes were gone?
-//! 5. `emptiness`, `drift`, `consolidation`: the methods, in the order in which they are tried.
-//! 6. `confirm`: does a command still hold?
+//! 4. `moves`: which workloads were moved often enough?
+//! 5. `whatif`: where would pods go if these nodes were gone?
+//! 6. `emptiness`, `drift`, `consolidation`: the methods, in the order in which they are tried.
+//! 7. `confirm`: does a command still hold?
 //!
 //! Nothing here reads a clock, talks to anybody, or remembers: `now` is in the fleet, and what the
 //! next pass should know is in the [`Memory`] of the decision.
@@ -27,15 +28,17 @@ mod drift;
 mod emptiness;
 mod fleet;
 mod memory;
+mod moves;
 mod whatif;
 mod why;
 
 pub use budget::{Budget, UNLIMITED};
 pub use command::{Command, Decision, Method, Reason, Verdict};
 pub use confirm::{Rejection, confirm};
+pub use consolidation::{Judgement, judgements};
 pub use cost::EvictionCost;
 pub use decide::decide;
 pub use fleet::{Fleet, Member, Moved, Policy, PoolTerms, Settings};
 pub use memory::Memory;
 pub use whatif::question;
-pub use why::{Pin, Why};
+pub use why::{Audience, Pin, Why, pins};

@@ -335,7 +335,8 @@ fn homeless(
 ) -> Vec<PodIx> {
     let members = members.iter().map(|m| &fleet.members[*m]);
     let pods = members.flat_map(|member| {
-        let own = member.pods.iter().map(|moved| moved.pod);
+        let own = member.pods.iter().filter(|moved| !moved.stuck);
+        let own = own.map(|moved| moved.pod);
         own.chain(guests.get(&member.node.0).into_iter().flatten().copied())
     });
     pods.collect()

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
-use joiner_model::{Name, NanoDollars};
+use joiner_model::{Name, NanoDollars, PodIx, ResourceName, Resources};
 
-use crate::command::Reason;
+use crate::command::{Reason, Verdict};
+use crate::consolidation::bounds::Rooms;
+use crate::fleet::{Fleet, Member};
 
 /// The reason that keeps a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +97,118 @@ pub struct Pin {
     pub n_more: usize,
 }
 
+/// Who is told a reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Upstream's event `DisruptionBlocked`.
+    Blocked,
+    /// Upstream's event `Unconsolidatable`.
+    Unconsolidatable,
+    /// Nobody, unless somebody asks.
+    Nobody,
+}
+
 impl Why {
+    /// One word for programs.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::InCommand => "InCommand",
+            Self::NotInitialized => "NotInitialized",
+            Self::Deleting => "Deleting",
+            Self::Nominated => "Nominated",
+            Self::DoNotDisrupt => "DoNotDisrupt",
+            Self::ProtectedPod(_) => "ProtectedPod",
+            Self::PodBudget(_) => "PodDisruptionBudget",
+            Self::SeveralPodBudgets(_) => "SeveralPodDisruptionBudgets",
+            Self::Static(_) => "StaticNodePool",
+            Self::UnknownType(_) => "UnknownInstanceType",
+            Self::MissingLabel(_) => "MissingLabel",
+            Self::ConsolidationOff(_) => "ConsolidationDisabled",
+            Self::OnlyWhenEmpty(_) => "OnlyWhenEmpty",
+            Self::NotQuiet => "ConsolidateAfter",
+            Self::Buffer => "CapacityBuffer",
+            Self::Budget(..) => "DisruptionBudget",
+            Self::MovedEnough(_) => "MoveBudget",
+            Self::Pinned(_) => "Pinned",
+            Self::TooManyNew(_) => "TooManyNewNodes",
+            Self::NotCheaper { .. } => "NotCheaper",
+            Self::MinValues(_) => "MinValues",
+            Self::SpotToSpotOff => "SpotToSpotDisabled",
+            Self::FewSpotTypes(_) => "FewSpotTypes",
+            Self::NotWorthIt { .. } => "NotWorthTheMove",
+            Self::Unbalanced { .. } => "Unbalanced",
+            Self::NotLookedAt => "NotLookedAtYet",
+            Self::AnotherFirst => "AnotherFirst",
+        }
+    }
+
+    /// Who is told. A node that must go, since it drifted, is blocked by what only makes others not
+    /// worth moving.
+    #[must_use]
+    pub fn audience(&self, is_drifted: bool) -> Audience {
+        match self {
+            own if own.is_blocking() => Audience::Blocked,
+            Self::Pinned(_) if is_drifted => Audience::Blocked,
+            Self::UnknownType(_)
+            | Self::MissingLabel(_)
+            | Self::ConsolidationOff(_)
+            | Self::OnlyWhenEmpty(_)
+            | Self::Buffer
+            | Self::MovedEnough(_)
+            | Self::Pinned(_)
+            | Self::TooManyNew(_)
+            | Self::NotCheaper { .. }
+            | Self::MinValues(_)
+            | Self::SpotToSpotOff
+            | Self::FewSpotTypes(_)
+            | Self::NotWorthIt { .. } => Audience::Unconsolidatable,
+            Self::InCommand
+            | Self::NotInitialized
+            | Self::Deleting
+            | Self::Nominated
+            | Self::DoNotDisrupt
+            | Self::ProtectedPod(_)
+            | Self::PodBudget(_)
+            | Self::SeveralPodBudgets(_)
+            | Self::Static(_)
+            | Self::NotQuiet
+            | Self::Budget(..)
+            | Self::Unbalanced { .. }
+            | Self::NotLookedAt
+            | Self::AnotherFirst => Audience::Nobody,
+        }
+    }
+
+    /// True for what passes by itself before long.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            Self::InCommand
+                | Self::NotInitialized
+                | Self::Deleting
+                | Self::Nominated
+                | Self::NotQuiet
+                | Self::NotLookedAt
+                | Self::AnotherFirst
+        )
+    }
+
+    /// True when the node goes as soon as its pods have room elsewhere, or cheaper room.
+    fn is_about_room(&self) -> bool {
+        matches!(
+            self,
+            Self::TooManyNew(_)
+                | Self::NotCheaper { .. }
+                | Self::MinValues(_)
+                | Self::SpotToSpotOff
+                | Self::FewSpotTypes(_)
+                | Self::NotWorthIt { .. }
+                | Self::Unbalanced { .. }
+        )
+    }
+
     /// True for reasons that upstream tells as `DisruptionBlocked`; the others are
     /// `Unconsolidatable`, or nobody's business.
     #[must_use]
@@ -111,6 +224,52 @@ impl Why {
                 | Self::SeveralPodBudgets(_)
         )
     }
+}
+
+/// For each member the pod that keeps it: the one that finds no place at all, or else, where only
+/// new nodes would do, the largest that fits no hole elsewhere.
+#[must_use]
+pub fn pins(fleet: &Fleet<'_>, verdicts: &[Verdict]) -> Vec<Option<Pin>> {
+    let mut rooms = None;
+    let of = |(member, verdict): (&Member, &Verdict)| {
+        let why = verdict.stays.as_ref()?;
+        if let Why::Pinned(pin) = why {
+            return Some(pin.clone());
+        }
+        if !why.is_about_room() {
+            return None;
+        }
+        let rooms = rooms.get_or_insert_with(|| Rooms::new(fleet));
+        tightest(fleet, rooms, member)
+    };
+    fleet.members.iter().zip(verdicts).map(of).collect()
+}
+
+/// The largest pod of a member that fits no hole elsewhere.
+fn tightest(fleet: &Fleet<'_>, rooms: &Rooms, member: &Member) -> Option<Pin> {
+    let problem = fleet.problem;
+    let name = |pod: PodIx| &problem.pods[pod.0 as usize].name;
+    let size = |pod: PodIx| {
+        let amounts = problem.shape(pod).requests.iter().map(|(_, amount)| amount);
+        (amounts.collect::<Vec<u64>>(), name(pod))
+    };
+    let mut pods: Vec<PodIx> = member.pods.iter().map(|own| own.pod).collect();
+    pods.sort_by(|a, b| size(*b).cmp(&size(*a)));
+    let hole = |pod: &PodIx| Some((*pod, rooms.largest_hole(fleet, *pod)?));
+    let (pod, hole) = pods.iter().find_map(hole)?;
+    Some(Pin {
+        pod: name(pod).clone(),
+        needs: without_pods(&problem.shape(pod).requests).to_string(),
+        because: String::new(),
+        largest_hole: Some(hole.to_string()),
+        n_more: 0,
+    })
+}
+
+fn without_pods(requests: &Resources) -> Resources {
+    let named = requests.iter();
+    let named = named.filter(|(name, _)| **name != ResourceName::Pods);
+    named.map(|(name, amount)| (name.clone(), amount)).collect()
 }
 
 impl fmt::Display for Why {

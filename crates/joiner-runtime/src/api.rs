@@ -103,6 +103,7 @@ struct Call<'a> {
 
 const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
 impl Api {
     /// Writes with `client` and notes answers in `world`.
@@ -180,6 +181,36 @@ impl Api {
         patch: &Value,
     ) -> Result<Written, ApiFailure> {
         self.change(kind, name, "status", patch).await
+    }
+
+    /// Changes the number of replicas of a workload by a merge patch (RFC 7396) of its scale. The
+    /// world hears of it from the watch.
+    pub async fn patch_scale(
+        &self,
+        kind: Kind,
+        name: &str,
+        patch: &Value,
+    ) -> Result<Written, ApiFailure> {
+        self.change(kind, name, "scale", patch).await
+    }
+
+    /// Changes the status of an object of Kubernetes' own by a strategic merge patch: lists are merged
+    /// by their keys.
+    pub async fn merge_status(
+        &self,
+        kind: Kind,
+        name: &str,
+        patch: &Value,
+    ) -> Result<Written, ApiFailure> {
+        self.write(Call {
+            method: "PATCH",
+            kind,
+            name,
+            sub: "status",
+            body: patch.clone(),
+            content: STRATEGIC,
+        })
+        .await
     }
 
     async fn change(

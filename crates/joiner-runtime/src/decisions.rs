@@ -19,6 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::decision_file::DecisionFile;
 use crate::metric_names::DECISIONS;
 use crate::metrics::{Metrics, lock};
+use crate::receipt::{KEPT, Kept, KeptDetails};
+use crate::verdicts::Verdicts;
 
 /// One decision, as it is written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -153,6 +155,7 @@ impl std::fmt::Debug for Decisions {
 struct Shared {
     metrics: Arc<Metrics>,
     ring: Mutex<Ring>,
+    verdicts: Mutex<Verdicts>,
     file: Option<Mutex<DecisionFile>>,
 }
 
@@ -198,6 +201,7 @@ impl Decisions {
         let shared = Arc::new(Shared {
             metrics,
             ring,
+            verdicts: Mutex::default(),
             file,
         });
         Self { shared }
@@ -223,6 +227,45 @@ impl Decisions {
             lock(file).append(&line);
         }
         lock(&self.shared.ring).push(Arc::new(decision), line.len());
+    }
+
+    /// Takes in why every node stays, as of one pass over all of them. Reasons that are new go to the
+    /// file; the ring has no place for them, since the latest of each node is kept anyway.
+    pub fn judged(&self, all: Vec<Kept>, generation: u64, now: Timestamp) {
+        let news = lock(&self.shared.verdicts).replace(all, now);
+        let Some(file) = self.shared.file.as_ref().filter(|_| !news.is_empty()) else {
+            return;
+        };
+        let n = news.len();
+        let names = news.iter().flat_map(|own| {
+            let machine = &own.machine;
+            [
+                format!("node/{}", machine.node),
+                format!("nodeclaim/{}", machine.node_claim),
+            ]
+        });
+        let about = names.collect();
+        let details = KeptDetails {
+            nodes: news.iter().map(|own| Kept::clone(own)).collect(),
+        };
+        let decision = Decision {
+            time: now,
+            kind: KEPT.to_owned(),
+            generation,
+            outcome: format!("keep {n} node{}", if n == 1 { "" } else { "s" }),
+            about,
+            details: serde_json::to_value(details).unwrap_or_default(),
+            ..Decision::default()
+        };
+        if let Ok(line) = serde_json::to_string(&decision) {
+            lock(file).append(&line);
+        }
+    }
+
+    /// Why a node stays, by its name or that of its claim, as of the last pass.
+    #[must_use]
+    pub fn kept(&self, name: &str) -> Option<Arc<Kept>> {
+        lock(&self.shared.verdicts).of(name)
     }
 
     /// The decisions in memory that are wanted, oldest first.

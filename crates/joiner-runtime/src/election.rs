@@ -383,7 +383,11 @@ impl Candidate {
     /// Gives the Lease back if it is ours.
     async fn release(mut self) {
         let leads = self.renewed.take().is_some();
-        self.tell_if_changed();
+        // Stepping down on purpose is no trouble, and not told as such.
+        if self.tell.send_replace(false) {
+            let lease = format!("{}/{}", self.settings.namespace, self.settings.name);
+            tracing::info!(%lease, "giving the leader lease back");
+        }
         let known = self.observed.take().filter(|_| leads);
         let clock = self.clock.clone();
         let give_up = plus(clock.now(), self.settings.retry);

@@ -1,30 +1,64 @@
-//! What the process serves: metrics, decisions, and whether it is well.
+//! What the process serves: metrics, decisions, answers to `joiner why`, and whether it is well.
 //!
-//! `/metrics` and `/debug/decisions` are on one port, `/healthz` and `/readyz` on another, as
-//! upstream has them. Decisions are for this machine only: `kubectl port-forward` comes from there,
-//! too.
+//! `/metrics` and `/debug` are on one port, `/healthz` and `/readyz` on another, as upstream has them.
+//! Decisions are for this machine only: `kubectl port-forward` comes from there, too.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{ConnectInfo, RawQuery, State};
+use axum::extract::{ConnectInfo, Path, RawQuery, Request, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::decisions::{DecisionQuery, Decisions};
+use crate::clock::Clock;
+use crate::decisions::{Decision, DecisionQuery, Decisions};
 use crate::metrics::Metrics;
+use crate::why::{self, NoAnswer};
+use crate::world::World;
 
 /// Decisions in one answer, unless somebody asks for fewer.
 const DECISIONS_MAX: usize = 1_000;
 
 /// Tells whether the process is ready, or what it waits for.
 pub type Ready = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// What questions are answered from.
+#[derive(Clone, Debug)]
+pub struct Receipts {
+    /// What was decided.
+    pub decisions: Decisions,
+    /// The cluster.
+    pub world: World,
+    /// The time.
+    pub clock: Clock,
+}
+
+impl Receipts {
+    fn find(&self, query: &DecisionQuery) -> Vec<Decision> {
+        let found = self.decisions.recent(query);
+        found.iter().map(|own| Decision::clone(own)).collect()
+    }
+
+    fn pod(&self, name: &str) -> Response {
+        let snapshot = self.world.snapshot();
+        let now = Some((&*snapshot, self.clock.now()));
+        answered(why::pod(name, now, &|query| self.find(query)))
+    }
+
+    fn node(&self, name: &str) -> Response {
+        let snapshot = self.world.snapshot();
+        let now = Some((&*snapshot, self.clock.now()));
+        let kept = self.decisions.kept(name).map(|own| own.as_ref().clone());
+        answered(why::node(name, now, kept, &|query| self.find(query)))
+    }
+}
 
 /// Where to listen.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +124,7 @@ impl Servers {
     pub async fn start(
         settings: &HttpSettings,
         metrics: Arc<Metrics>,
-        decisions: Decisions,
+        receipts: Receipts,
         ready: Ready,
     ) -> Result<Self, HttpError> {
         let on = |port| (settings.address, port);
@@ -100,11 +134,7 @@ impl Servers {
         let shown = Router::new()
             .route("/metrics", get(show_metrics))
             .with_state(metrics)
-            .merge(
-                Router::new()
-                    .route("/debug/decisions", get(show_decisions))
-                    .with_state(decisions),
-            );
+            .merge(debug(receipts));
         let health = Router::new()
             .route("/healthz", get(|| async { "ok" }))
             .route("/readyz", get(show_ready))
@@ -205,21 +235,63 @@ async fn show_ready(State(ready): State<Ready>) -> Response {
     }
 }
 
-async fn show_decisions(
-    State(decisions): State<Decisions>,
+/// What is for this machine only.
+fn debug(receipts: Receipts) -> Router {
+    Router::new()
+        .route("/debug/decisions", get(show_decisions))
+        .route("/debug/why/pod/{name}", get(why_pod))
+        .route("/debug/why/pod/{namespace}/{name}", get(why_pod_in))
+        .route("/debug/why/node/{name}", get(why_node))
+        .route_layer(from_fn(only_from_here))
+        .with_state(receipts)
+}
+
+async fn only_from_here(
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    RawQuery(query): RawQuery,
+    request: Request,
+    next: Next,
 ) -> Response {
-    if !peer.ip().to_canonical().is_loopback() {
-        let text = "decisions are shown on this machine only: use kubectl port-forward";
-        return (StatusCode::FORBIDDEN, text).into_response();
+    if peer.ip().to_canonical().is_loopback() {
+        return next.run(request).await;
     }
+    let text = "decisions are shown on this machine only: use kubectl port-forward";
+    (StatusCode::FORBIDDEN, text).into_response()
+}
+
+async fn show_decisions(State(receipts): State<Receipts>, RawQuery(query): RawQuery) -> Response {
     let query = match parse(query.as_deref().unwrap_or_default()) {
         Ok(query) => query,
         Err(reason) => return (StatusCode::BAD_REQUEST, reason).into_response(),
     };
-    match serde_json::to_string(&decisions.recent(&query)) {
-        Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
+    json(StatusCode::OK, &receipts.decisions.recent(&query))
+}
+
+async fn why_pod(State(receipts): State<Receipts>, Path(name): Path<String>) -> Response {
+    receipts.pod(&name)
+}
+
+async fn why_pod_in(
+    State(receipts): State<Receipts>,
+    Path((namespace, name)): Path<(String, String)>,
+) -> Response {
+    receipts.pod(&format!("{namespace}/{name}"))
+}
+
+async fn why_node(State(receipts): State<Receipts>, Path(name): Path<String>) -> Response {
+    receipts.node(&name)
+}
+
+fn answered<T: serde::Serialize>(answer: Result<T, NoAnswer>) -> Response {
+    match answer {
+        Ok(answer) => json(StatusCode::OK, &answer),
+        Err(error @ NoAnswer::Unknown { .. }) => json(StatusCode::NOT_FOUND, &error),
+        Err(error @ NoAnswer::Several { .. }) => json(StatusCode::CONFLICT, &error),
+    }
+}
+
+fn json<T: serde::Serialize>(status: StatusCode, body: &T) -> Response {
+    match serde_json::to_string(body) {
+        Ok(text) => (status, [(header::CONTENT_TYPE, "application/json")], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
 }

@@ -5,26 +5,44 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use joiner_state::live::Kind;
+use serde_json::{Value, json};
+
 use super::*;
-use crate::clock::Clock;
-use crate::decisions::{Decision, DecisionSettings};
+use crate::decisions::DecisionSettings;
 use crate::metrics::Build;
+use crate::receipt::UNSCHEDULABLE;
 
 const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 async fn start(settings: HttpSettings, ready: Ready) -> Result<Servers, HttpError> {
     let clock = Clock::system(1);
-    let metrics = Arc::new(Metrics::new(clock, &Build::default()));
+    let metrics = Arc::new(Metrics::new(clock.clone(), &Build::default()));
     let decisions = Decisions::new(&DecisionSettings::default(), Arc::clone(&metrics));
     for generation in 0..3 {
         decisions.record(Decision {
             generation,
-            kind: "launch".to_owned(),
+            kind: UNSCHEDULABLE.to_owned(),
             about: vec![format!("pod/web/api-{generation}")],
+            details: json!({"reasons": ["there is no NodePool"]}),
             ..Decision::default()
         });
     }
-    Servers::start(&settings, metrics, decisions, ready).await
+    let world = World::start();
+    let pod = |namespace: &str, name: &str| {
+        json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"namespace": namespace, "name": name, "uid": format!("{namespace}{name}")},
+            "spec": {"containers": [{"name": "c"}]}})
+    };
+    for (namespace, name) in [("web", "api-9"), ("shop", "twin"), ("web", "twin")] {
+        world.note(Kind::Pod, pod(namespace, name)).await;
+    }
+    let receipts = Receipts {
+        decisions,
+        world,
+        clock,
+    };
+    Servers::start(&settings, metrics, receipts, ready).await
 }
 
 fn anywhere() -> HttpSettings {
@@ -92,6 +110,44 @@ async fn decisions_are_served_as_json() {
     let (head, body) = ask(servers.metrics_address, "/debug/decisions?limit=x").await;
     assert!(head.starts_with("http/1.1 400"), "{head}");
     assert_eq!(body, "limit=x: not a number");
+}
+
+#[tokio::test]
+async fn why_is_answered_with_what_was_decided_and_what_is() {
+    let servers = start(anywhere(), Arc::new(|| Ok(()))).await.unwrap();
+    let ask = async |path: &str| {
+        let (head, body) = ask(servers.metrics_address, path).await;
+        let code = head.split(' ').nth(1).unwrap().to_owned();
+        (code, serde_json::from_str::<Value>(&body).unwrap())
+    };
+    // Decided about, and gone.
+    for path in ["/debug/why/pod/web/api-1", "/debug/why/pod/api-1"] {
+        let (code, answer) = ask(path).await;
+        assert_eq!(code, "200");
+        assert_eq!(answer["pod"], "web/api-1");
+        assert_eq!(answer["receipts"][0]["outcome"], "unschedulable");
+        assert_eq!(answer["receipts"][0]["reasons"][0], "there is no NodePool");
+        assert!(answer.get("state").is_none());
+    }
+    // There, and not decided about.
+    let (code, answer) = ask("/debug/why/pod/api-9").await;
+    assert_eq!(code, "200");
+    assert_eq!(answer["state"]["phase"], "Pending");
+    assert!(
+        answer["state"]["waitsFor"]
+            .as_str()
+            .unwrap()
+            .contains("scheduler")
+    );
+    let (code, answer) = ask("/debug/why/pod/twin").await;
+    assert_eq!(code, "409");
+    assert_eq!(answer["all"], json!(["shop/twin", "web/twin"]));
+    assert_eq!(ask("/debug/why/pod/shop/twin").await.0, "200");
+    let (code, answer) = ask("/debug/why/pod/api").await;
+    assert_eq!(code, "404");
+    assert_eq!(answer["near"][0], "web/api-0");
+    let (code, answer) = ask("/debug/why/node/x").await;
+    assert_eq!((code.as_str(), &answer["what"]), ("404", &json!("node")));
 }
 
 #[tokio::test]

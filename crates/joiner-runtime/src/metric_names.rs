@@ -180,6 +180,7 @@ families! {
     DISRUPTION_QUEUE_FAILURES "karpenter_voluntary_disruption_queue_failures_total" COUNTER, ["decision", "reason", "consolidation_type"], "Disruptions that were begun and given up.";
     CONSOLIDATION_SCORE "karpenter_consolidation_score" Measure::Histogram(SCORES), ["decision", "nodepool", "policy"], "Scores of consolidations that were weighed.";
     CONSOLIDATION_MOVES "karpenter_consolidation_moves_total" COUNTER, ["decision", "nodepool", "policy"], "Consolidations that were weighed, by outcome.";
+    INTERRUPTION_MESSAGES "karpenter_interruption_received_messages_total" COUNTER, ["message_type"], "Notices of machines that the cloud takes away, or may.";
     // State, cloud, build.
     CLUSTER_STATE_NODE_COUNT "karpenter_cluster_state_node_count" GAUGE, [], "Nodes and NodeClaims that are known.";
     CLUSTER_STATE_SYNCED "karpenter_cluster_state_synced" GAUGE, [], "1 when what is known agrees with the API server, else 0.";
@@ -221,6 +222,10 @@ families! {
     PROCESS_START_TIME "process_start_time_seconds" GAUGE, [], "When the process started, in seconds since 1970.";
     // Ours.
     DECISIONS "joiner_decisions_total" COUNTER, ["kind", "outcome"], "Decisions that were recorded.";
+    LEDGER_COMMANDS "joiner_disruption_commands_total" COUNTER, ["reason", "outcome"], "Disruptions that came to an end, done or undone.";
+    LEDGER_MOVES "joiner_disruption_moves_total" COUNTER, ["reason"], "Pods that disruptions have moved.";
+    LEDGER_PROMISED "joiner_disruption_savings_promised_dollars_per_hour" GAUGE, ["reason"], "What all disruptions that are over promised to save, in dollars an hour.";
+    LEDGER_REALIZED "joiner_disruption_savings_realized_dollars_per_hour" GAUGE, ["reason"], "What all disruptions that are over have saved, in dollars an hour; below zero when they cost.";
     EVENTS_WRITTEN "joiner_events_written_total" COUNTER, ["reason"], "Kubernetes events that were written.";
     EVENTS_DROPPED "joiner_events_dropped_total" COUNTER, ["why"], "Kubernetes events that were not written.";
     METRICS_REJECTED "joiner_metrics_rejected_total" COUNTER, ["metric", "why"], "Measurements that were dropped.";

@@ -71,6 +71,7 @@ pub async fn follow(client: Client, followed: Followed, world: World) {
     let events = watcher(api, watcher::Config::default());
     let events = kube::runtime::WatchStreamExt::default_backoff(events);
     futures::pin_mut!(events);
+    let mut is_absent = false;
     while let Some(event) = events.next().await {
         let value = |object: PlainObject| Box::new(object.into_value(&resource));
         let news = match event {
@@ -78,6 +79,14 @@ pub async fn follow(client: Client, followed: Followed, world: World) {
             Ok(Event::InitApply(object) | Event::Apply(object)) => News::Is(kind, value(object)),
             Ok(Event::InitDone) => News::Complete(kind, class.clone()),
             Ok(Event::Delete(object)) => News::Gone(kind, value(object)),
+            // Small servers leave it out, and nobody can have made what they do not serve.
+            Err(error) if kind == Kind::ReplicationController && is_unknown(&error) => {
+                if !std::mem::replace(&mut is_absent, true) {
+                    let _ = inbox.send(News::Begin(kind, class.clone())).await;
+                    let _ = inbox.send(News::Complete(kind, class.clone())).await;
+                }
+                continue;
+            }
             Err(error) => {
                 let trouble = remedy(&error, kind, &class);
                 if world.trouble(kind, &class, Some(trouble.clone())) {
@@ -93,6 +102,11 @@ pub async fn follow(client: Client, followed: Followed, world: World) {
             return;
         }
     }
+}
+
+/// True when the server does not know the kind.
+fn is_unknown(error: &watcher::Error) -> bool {
+    matches!(error, watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 404)
 }
 
 /// What went wrong with a watch, and what to do about it.

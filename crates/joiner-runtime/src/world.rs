@@ -49,10 +49,16 @@ impl World {
     /// gone.
     #[must_use]
     pub fn start() -> Self {
+        Self::start_with(ClusterState::default())
+    }
+
+    /// The same, with a state that may keep more than it does by default.
+    #[must_use]
+    pub fn start_with(state: ClusterState) -> Self {
         let (news, inbox) = mpsc::channel(NEWS_MAX);
         let (changes, _) = broadcast::channel(CHANGES_MAX);
         let snapshot = Arc::new(ArcSwap::from_pointee(Snapshot::default()));
-        tokio::spawn(own(inbox, Arc::clone(&snapshot), changes.clone()));
+        tokio::spawn(own(state, inbox, Arc::clone(&snapshot), changes.clone()));
         Self {
             snapshot,
             news,
@@ -150,11 +156,11 @@ pub(crate) fn label(kind: Kind, class: &str) -> Name {
 }
 
 async fn own(
+    mut state: ClusterState,
     mut inbox: mpsc::Receiver<News>,
     published: Arc<ArcSwap<Snapshot>>,
     changes: broadcast::Sender<Arc<[Change]>>,
 ) {
-    let mut state = ClusterState::default();
     let mut batch = Vec::with_capacity(AT_ONCE_MAX);
     while inbox.recv_many(&mut batch, AT_ONCE_MAX).await > 0 {
         let (mut told, mut markers) = (Vec::new(), Vec::new());

@@ -28,6 +28,18 @@ current-context: joiner-sandbox
     )
 }
 
+/// Name of the extension that says where the cluster's autoscaler answers questions.
+pub const CONTROLLER: &str = "joiner.dev/controller";
+
+/// The same kubeconfig, with the address of the autoscaler's own endpoint.
+#[must_use]
+pub fn with_controller(kubeconfig: &str, url: &str) -> String {
+    let extension = format!(
+        "    extensions:\n    - name: {CONTROLLER}\n      extension: {{url: '{url}'}}\nusers:\n"
+    );
+    kubeconfig.replacen("users:\n", &extension, 1)
+}
+
 /// RFC 4648, with padding.
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -11,7 +11,8 @@
 //! 7. [`rounds`]: pools by weight and limit, preferences given up where nothing else helps.
 //! 8. [`finish`]: nodes with their ranked alternatives.
 //! 9. [`floor`]: the lower bound on the price.
-//! 10. [`refuse`]: why a pod was left over.
+//! 10. [`refuse`]: why a pod was left over; [`funnel`]: how offerings are ruled out for it; [`remedy`]:
+//!     which single change would give it a place, and for how much.
 //!
 //! Everything is a pure function of its arguments; work is bounded by steps, ties go by index.
 
@@ -24,6 +25,7 @@ mod counts;
 mod finish;
 mod finished;
 mod floor;
+mod funnel;
 mod ground;
 mod groups;
 mod homes;
@@ -32,6 +34,8 @@ mod ledger;
 mod marks;
 mod prices;
 mod refuse;
+mod remedy;
+mod remedy_changes;
 mod rounds;
 mod rows;
 mod seeds;
@@ -42,5 +46,7 @@ mod weights;
 mod wish;
 mod write;
 
-pub use refuse::{Funnel, FunnelStep, explain};
+pub use funnel::{Funnel, FunnelStep, explain};
+pub use remedy::{Place, Remedy, remedies};
+pub use remedy_changes::Change;
 pub use rounds::solve;

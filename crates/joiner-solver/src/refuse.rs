@@ -1,15 +1,14 @@
-//! Why a pod was left over, and how offerings are ruled out one after another.
+//! Why a pod was left over.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use joiner_model::{
-    Incompatible, InstanceType, Labels, MinValuesPolicy, Name, Offering, PodIx, PodShape, Pool,
-    PoolRefusal, Problem, Refusal, Requirement, Requirements, ResourceName, Resources, Ruling,
-    keys, tolerates_all,
+    Incompatible, InstanceType, Labels, Name, Offering, PodIx, PodShape, Pool, PoolRefusal,
+    Refusal, Requirement, Requirements, ResourceName, Resources, Ruling, keys, tolerates_all,
 };
 
 use crate::classes::{Classes, Demand};
-use crate::finish::distinct_values;
+use crate::funnel::Narrowing;
 use crate::ground::{Ground, Level};
 use crate::select::{Asks, Choices};
 use crate::wish;
@@ -222,12 +221,6 @@ impl<'a, 'p> Refuser<'a, 'p> {
     }
 }
 
-/// Node selection of a shape with its first required term.
-fn own_asks(shape: &PodShape) -> Requirements {
-    let first = shape.node_terms.first().into_iter().flatten();
-    shape.node_selector.iter().chain(first).cloned().collect()
-}
-
 /// What rules a pool out for a pod by itself on an empty node, before limits and topology.
 fn static_ruling(ground: &Ground<'_>, shape: &PodShape, pool: &Pool) -> Option<Ruling> {
     let problem = ground.problem;
@@ -278,7 +271,7 @@ fn terms_of(shape: &PodShape) -> Vec<Requirements> {
 
 /// Why a pool has no offering at all for a pod: by labels, because all are sold, or because its
 /// daemons fill every type.
-fn nothing_left(ground: &Ground<'_>, shape: &PodShape, pool: &Pool) -> Ruling {
+pub(crate) fn nothing_left(ground: &Ground<'_>, shape: &PodShape, pool: &Pool) -> Ruling {
     let problem = ground.problem;
     let n_types = pool.types.len();
     let mut sold = pool
@@ -368,181 +361,4 @@ fn asks_text(shape: &PodShape) -> String {
         .map(ToString::to_string)
         .collect();
     clauses.join(" and ")
-}
-
-/// How many offerings of a pool survive each question.
-struct Narrowing<'g, 'p> {
-    ground: &'g Ground<'p>,
-    n_matching: usize,
-    n_with_volumes: usize,
-    n_fitting: usize,
-    n_port_free: usize,
-    most: Vec<u64>,
-    need: Vec<u64>,
-    /// Types with an offering that passes every question.
-    types: BTreeSet<u32>,
-}
-
-impl<'g, 'p> Narrowing<'g, 'p> {
-    fn new(ground: &'g Ground<'p>, shape: &PodShape, pool: &Pool) -> Self {
-        let mut choices = Choices::default();
-        let mut plain = shape.clone();
-        plain.volume_terms.clear();
-        let bare = choices.of(ground, Asks::new(&plain, None, true));
-        let full = choices.of(ground, Asks::new(shape, None, true));
-        let need = ground.amounts(&shape.requests);
-        let mut this = Self {
-            ground,
-            n_matching: 0,
-            n_with_volumes: 0,
-            n_fitting: 0,
-            n_port_free: 0,
-            most: vec![0; need.len()],
-            need,
-            types: BTreeSet::new(),
-        };
-        for kind in &ground.kinds {
-            let has = |c: u32| {
-                choices.all[c as usize]
-                    .alternatives
-                    .iter()
-                    .any(|sel| sel.has(kind))
-            };
-            if ground.problem.pools[ground.pool_of(kind)].name != pool.name || !has(bare) {
-                continue;
-            }
-            this.n_matching += 1;
-            if !has(full) {
-                continue;
-            }
-            this.n_with_volumes += 1;
-            let room = ground.room_of(kind);
-            for (most, r) in this.most.iter_mut().zip(room) {
-                *most = (*most).max(*r);
-            }
-            if this.need.iter().zip(room).any(|(q, r)| q > r) {
-                continue;
-            }
-            this.n_fitting += 1;
-            let taken = &ground.daemon_ports[kind.ports as usize];
-            let free = shape
-                .ports
-                .iter()
-                .all(|p| taken.iter().all(|t| !t.conflicts(p)));
-            this.n_port_free += usize::from(free);
-            if free {
-                this.types.insert(kind.ty);
-            }
-        }
-        this
-    }
-
-    fn ruling(&self, shape: &PodShape, pool: &Pool) -> Option<Ruling> {
-        if self.n_matching == 0 {
-            return Some(nothing_left(self.ground, shape, pool));
-        }
-        if self.n_with_volumes == 0 {
-            return Some(Ruling::Volumes);
-        }
-        if self.n_fitting == 0 {
-            let short = (0..self.need.len())
-                .filter(|d| self.need[*d] > self.most[*d])
-                .max_by_key(|d| {
-                    u128::from(self.need[*d]) * 1000 / u128::from(self.most[*d].max(1))
-                });
-            let Some(d) = short else {
-                let asked = shape
-                    .requests
-                    .iter()
-                    .filter(|(name, n)| *n > 0 && **name != ResourceName::Pods);
-                return Some(Ruling::NotTogether(
-                    asked.map(|(name, _)| name.clone()).collect(),
-                ));
-            };
-            return Some(Ruling::TooLarge {
-                resource: self.ground.dims[d].clone(),
-                needed: self.need[d],
-                most: self.most[d],
-            });
-        }
-        if self.n_port_free == 0 {
-            return shape.ports.first().map(|p| Ruling::Port(p.port));
-        }
-        let strict = self.ground.problem.policy.min_values == MinValuesPolicy::Strict;
-        pool.requirements.iter().filter(|_| strict).find_map(|r| {
-            let needed = r.min_values()?;
-            let found = distinct_values(self.ground, self.types.iter().copied(), r);
-            let key = r.key().clone();
-            (found < needed).then_some(Ruling::MinValues { key, needed, found })
-        })
-    }
-}
-
-/// How the offerings of all pools are ruled out for one pod, question by question.
-#[derive(Clone, Debug)]
-pub struct Funnel {
-    /// One list of steps per pool, heaviest pool first.
-    pub pools: Vec<(Name, Vec<FunnelStep>)>,
-}
-
-/// One question and what is left after it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FunnelStep {
-    /// What was asked, in words.
-    pub question: String,
-    /// Offerings left.
-    pub n_left: usize,
-}
-
-/// The funnel from all offerings to those that can hold a pod by itself.
-#[must_use]
-pub fn explain(problem: &Problem, pod: PodIx) -> Funnel {
-    let ground = Ground::new(problem);
-    let shape = problem.shape(pod);
-    let mut pools: Vec<&Pool> = problem.pools.iter().collect();
-    pools.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.name.cmp(&b.name)));
-    let steps = |pool: &&Pool| {
-        let n_all: usize = pool
-            .types
-            .iter()
-            .map(|t| problem.types[t.0 as usize].offerings.len())
-            .sum();
-        let in_pool = |k: &&crate::ground::Kind| problem.pools[ground.pool_of(k)].name == pool.name;
-        let mut steps = vec![
-            FunnelStep {
-                question: "offerings of the pool's types".into(),
-                n_left: n_all,
-            },
-            FunnelStep {
-                question: "for sale and allowed by the pool".into(),
-                n_left: ground.kinds.iter().filter(in_pool).count(),
-            },
-        ];
-        if let Err(taint) = tolerates_all(&shape.tolerations, &pool.taints, true) {
-            steps.push(FunnelStep {
-                question: format!("taint {taint} tolerated"),
-                n_left: 0,
-            });
-            return (pool.name.clone(), steps);
-        }
-        let narrowing = Narrowing::new(&ground, shape, pool);
-        let asks = own_asks(shape).to_string();
-        let asks = if asks.is_empty() {
-            "node selection (none)".into()
-        } else {
-            asks
-        };
-        for (question, n_left) in [
-            (asks, narrowing.n_matching),
-            ("volumes within reach".into(), narrowing.n_with_volumes),
-            (format!("room for {}", shape.requests), narrowing.n_fitting),
-            ("host ports free of daemons".into(), narrowing.n_port_free),
-        ] {
-            steps.push(FunnelStep { question, n_left });
-        }
-        (pool.name.clone(), steps)
-    };
-    Funnel {
-        pools: pools.iter().map(steps).collect(),
-    }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use joiner_model::{Name, PodShape, PodTerm, Preference, Selector};
+use joiner_model::{Name, PodShape, PodTerm, Preference, Resources, Selector};
 
 /// Index of a draft in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +17,8 @@ pub(crate) struct DraftIx(pub(crate) u32);
 pub(crate) struct Draft {
     /// The shape, without what the other fields will add to it.
     pub(crate) shape: PodShape,
+    /// Limits, `pods: 1` included: for metrics only.
+    pub(crate) limits: Resources,
     /// Where the priority comes from.
     pub(crate) priority: Priority,
     /// The runtime class whose overhead has not been added.

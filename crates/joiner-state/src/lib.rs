@@ -21,6 +21,7 @@
 
 mod admission;
 mod catalog_file;
+mod choices;
 mod class_catalog;
 mod class_figures;
 mod documents;
@@ -39,6 +40,7 @@ pub mod quantity;
 mod reader;
 mod requests;
 mod selection;
+mod spread_defaults;
 mod topology;
 mod unique;
 mod volumes;
@@ -55,6 +57,7 @@ pub use error::{Place, ReadError};
 pub use objects::Objects;
 pub use pools::{NodeClass, NodeClassRef};
 pub use problem::{Catalog, Input, read};
+pub use spread_defaults::SpreadDefaults;
 
 #[cfg(test)]
 mod tests;

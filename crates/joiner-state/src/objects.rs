@@ -1,18 +1,22 @@
 //! Everything that was read, before it becomes a problem.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use joiner_api::names::object_name_error;
 use joiner_model::{Labels, Name, Resources, Terms, Toleration};
 
+use crate::choices::Choices;
 use crate::documents::{Document, Header, Sink, Source};
 use crate::draft::{DraftIx, Drafts};
 use crate::error::{Place, ReadError};
+use crate::live::Kind;
 use crate::names::Names;
 use crate::nodes::{ClaimRecord, NodeRecord};
 use crate::overlay::OverlayRecord;
 use crate::pod::{self, VolumeUse};
 use crate::pools::{NodeClass, PoolRecord};
+use crate::spread_defaults::SpreadDefaults;
 use crate::volumes::VolumeObjects;
 use crate::wire::pod::Pod;
 use crate::wire::workload::{PriorityClass, RuntimeClass};
@@ -79,6 +83,8 @@ pub(crate) struct PodRecord {
     pub(crate) volumes: Box<[VolumeUse]>,
     pub(crate) created: Option<Name>,
     pub(crate) stage: Stage,
+    /// Its owner is in control, and its selector tells its pods.
+    pub(crate) is_selected_by_owner: bool,
 }
 
 /// A runtime class: what it adds to its pods.
@@ -119,6 +125,10 @@ pub struct Objects {
     n_empty: usize,
     /// Objects come from a server that has admitted them already.
     pub(crate) trusting: bool,
+    /// Spread constraints for pods that declare none.
+    pub(crate) spread_defaults: Option<Arc<SpreadDefaults>>,
+    /// What selects pods; looked for only when there are such constraints.
+    pub(crate) choices: Choices,
 }
 
 impl PodRecord {
@@ -142,6 +152,16 @@ impl Objects {
             objects.add(&source)?;
         }
         Ok(objects)
+    }
+
+    /// Nothing yet; pods that declare no spread constraints will get these.
+    #[must_use]
+    pub fn with_spread_defaults(defaults: SpreadDefaults) -> Self {
+        let spread_defaults = (!defaults.is_empty()).then(|| Arc::new(defaults));
+        Self {
+            spread_defaults,
+            ..Self::default()
+        }
     }
 
     /// Nothing yet, from a server that has admitted everything that will come.
@@ -308,6 +328,7 @@ impl Objects {
             volumes,
             created,
             stage,
+            is_selected_by_owner: meta.is_selected_by_owner(),
         };
         self.pods.push(record);
         Ok(())
@@ -321,6 +342,25 @@ impl Objects {
             kind: self.names.get(text(&owner.kind)),
             name: self.names.get(&full),
         })
+    }
+
+    fn skip(&mut self, header: &Header) {
+        let kind = (header.kind.clone(), header.api_version.clone());
+        *self.skipped.entry(kind).or_default() += 1;
+    }
+
+    /// A ReplicationController: no pods are made for it, but those it has made are its own.
+    fn take_controller(
+        &mut self,
+        header: &Header,
+        document: Document<'_>,
+        place: &Place,
+    ) -> Result<(), ReadError> {
+        self.skip(header);
+        if self.spread_defaults.is_none() {
+            return Ok(());
+        }
+        self.take_map_selecting(Kind::ReplicationController, document, place)
     }
 
     fn take_namespace(&mut self, document: Document<'_>, place: &Place) -> Result<(), ReadError> {
@@ -399,6 +439,10 @@ impl Sink for Objects {
             | ("batch", kind @ "Job") => self.take_workload(kind, document, place),
             ("scheduling.k8s.io", "PriorityClass") => self.take_priority(document, place),
             ("node.k8s.io", "RuntimeClass") => self.take_runtime(document, place),
+            ("", "Service") if self.spread_defaults.is_some() => {
+                self.take_map_selecting(Kind::Service, document, place)
+            }
+            ("", "ReplicationController") => self.take_controller(header, document, place),
             ("policy", "PodDisruptionBudget") => Ok(()),
             ("karpenter.sh", "NodePool") => self.take_pool(header, document, place),
             ("karpenter.sh", "NodeOverlay") => self.take_overlay(header, document, place),
@@ -406,9 +450,8 @@ impl Sink for Objects {
             (_, kind) if kind.ends_with("NodeClass") => {
                 self.take_node_class(header, document, place)
             }
-            (_, kind) => {
-                let kind = (kind.to_owned(), header.api_version.clone());
-                *self.skipped.entry(kind).or_default() += 1;
+            _ => {
+                self.skip(header);
                 Ok(())
             }
         }

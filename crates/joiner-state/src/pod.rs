@@ -44,6 +44,7 @@ pub(crate) fn draft(
         draft.runtime_class = Some(names.get(class));
     }
     draft.shape.requests = requests::effective(spec, status);
+    draft.limits = requests::limits(spec);
     let selection = selection::selection(spec, names)?;
     draft.shape.node_selector = selection.selector;
     draft.shape.node_terms = selection.required;

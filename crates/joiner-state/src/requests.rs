@@ -38,26 +38,13 @@ impl<'s> Sum<'s> {
 /// The effective requests of a pod, with `pods: 1`. Requests of zero are left out. While a
 /// container is being resized, the larger of what it asks and what it has been given counts.
 pub(crate) fn effective(spec: &PodSpec<'_>, status: Option<&PodStatus<'_>>) -> Resources {
-    let mut total = Sum::default();
-    let statuses = status.and_then(|s| s.container_statuses.as_deref());
-    for container in spec.containers.iter().flatten() {
-        total.add(&of_container(container, statuses));
-    }
-    let statuses = status.and_then(|s| s.init_container_statuses.as_deref());
-    let (mut sidecars, mut peak) = (Sum::default(), Sum::default());
-    for container in spec.init_containers.iter().flatten() {
-        let own = of_container(container, statuses);
-        if container.restart_policy.as_deref() == Some("Always") {
-            sidecars.add(&own);
-            peak.raise_to(&sidecars.0);
-        } else {
-            let mut running = sidecars.clone();
-            running.add(&own);
-            peak.raise_to(&running.0);
-        }
-    }
-    total.add(&sidecars.0);
-    total.raise_to(&peak.0);
+    let started = status.and_then(|s| s.container_statuses.as_deref());
+    let before = status.and_then(|s| s.init_container_statuses.as_deref());
+    let mut total = running(
+        spec,
+        |container| of_container(container, started),
+        |container| of_container(container, before),
+    );
     for (name, amount) in spec.resources.iter().flat_map(requested) {
         *total.slot(name) = amount;
     }
@@ -65,6 +52,57 @@ pub(crate) fn effective(spec: &PodSpec<'_>, status: Option<&PodStatus<'_>>) -> R
     let mut requests = rounded_up(&total.0);
     requests.set(ResourceName::Pods, 1);
     requests
+}
+
+/// The limits of a pod, with `pods: 1`. Overhead counts where there is a limit.
+pub(crate) fn limits(spec: &PodSpec<'_>) -> Resources {
+    let mut total = running(spec, limits_of, limits_of);
+    let whole = spec.resources.as_ref().and_then(|own| own.limits.as_ref());
+    for (name, amount) in amounts(whole) {
+        *total.slot(name) = amount;
+    }
+    let overhead = amounts(spec.overhead.as_ref());
+    let limited: Vec<&str> = total.0.iter().map(|(name, _)| *name).collect();
+    let counted = overhead
+        .into_iter()
+        .filter(|(name, _)| limited.contains(name));
+    total.add(&counted.collect::<Vec<_>>());
+    let mut limits = rounded_up(&total.0);
+    limits.set(ResourceName::Pods, 1);
+    limits
+}
+
+fn limits_of<'s>(container: &'s Container<'_>) -> Vec<(&'s str, Quantity)> {
+    let resources = container.resources.as_ref();
+    amounts(resources.and_then(|own| own.limits.as_ref()))
+}
+
+/// What the containers of a pod take at most at any time: all that run together, or an init
+/// container with the sidecars before it.
+fn running<'s, 'w: 's>(
+    spec: &'s PodSpec<'w>,
+    container: impl Fn(&'s Container<'w>) -> Vec<(&'s str, Quantity)>,
+    init_container: impl Fn(&'s Container<'w>) -> Vec<(&'s str, Quantity)>,
+) -> Sum<'s> {
+    let mut total = Sum::default();
+    for own in spec.containers.iter().flatten() {
+        total.add(&container(own));
+    }
+    let (mut sidecars, mut peak) = (Sum::default(), Sum::default());
+    for own in spec.init_containers.iter().flatten() {
+        let amounts = init_container(own);
+        if own.restart_policy.as_deref() == Some("Always") {
+            sidecars.add(&amounts);
+            peak.raise_to(&sidecars.0);
+        } else {
+            let mut running = sidecars.clone();
+            running.add(&amounts);
+            peak.raise_to(&running.0);
+        }
+    }
+    total.add(&sidecars.0);
+    total.raise_to(&peak.0);
+    total
 }
 
 /// Overhead as the model counts it.

@@ -117,26 +117,9 @@ impl Rules<'_> {
     }
 
     fn spread(&mut self, constraint: &SpreadConstraint<'_>) -> Result<Spread, ReadError> {
-        let policy = |word: &str, default: bool, field: &str| match word {
-            "" => Ok(default),
-            "Honor" => Ok(true),
-            "Ignore" => Ok(false),
-            other => {
-                let problem = format!("{other:?} is not one of Honor, Ignore");
-                Err(ReadError::new(problem).field(field))
-            }
-        };
-        let positive = |figure: i32, field: &str| match u32::try_from(figure) {
-            Ok(figure) if figure > 0 => Ok(figure),
-            _ => Err(ReadError::new(format!("{figure} is not above zero")).field(field)),
-        };
         let hard = match text(&constraint.when_unsatisfiable) {
-            "" | "DoNotSchedule" => true,
-            "ScheduleAnyway" => false,
-            other => {
-                let problem = format!("{other:?} is not one of DoNotSchedule, ScheduleAnyway");
-                return Err(ReadError::new(problem).field("whenUnsatisfiable"));
-            }
+            "" => true,
+            word => is_hard(word)?,
         };
         let extra = self.folded(constraint.match_label_keys.as_ref(), SelectorOp::In);
         Ok(Spread {
@@ -207,6 +190,42 @@ impl Rules<'_> {
                     .push(format!("a label selector selects nothing: {why}"));
                 Ok(None)
             }
+        }
+    }
+}
+
+/// Whether a policy of a spread constraint says to honor something.
+pub(crate) fn policy(word: &str, default: bool, field: &str) -> Result<bool, ReadError> {
+    match word {
+        "" => Ok(default),
+        "Honor" => Ok(true),
+        "Ignore" => Ok(false),
+        other => {
+            let problem = format!("{:?} is not one of Honor, Ignore", shown(other));
+            Err(ReadError::new(problem).field(field))
+        }
+    }
+}
+
+/// A number that must be above zero.
+pub(crate) fn positive(figure: i32, field: &str) -> Result<u32, ReadError> {
+    match u32::try_from(figure) {
+        Ok(figure) if figure > 0 => Ok(figure),
+        _ => Err(ReadError::new(format!("{figure} is not above zero")).field(field)),
+    }
+}
+
+/// Whether a spread constraint is a rule.
+pub(crate) fn is_hard(when_unsatisfiable: &str) -> Result<bool, ReadError> {
+    match when_unsatisfiable {
+        "DoNotSchedule" => Ok(true),
+        "ScheduleAnyway" => Ok(false),
+        other => {
+            let problem = format!(
+                "{:?} is not one of DoNotSchedule, ScheduleAnyway",
+                shown(other)
+            );
+            Err(ReadError::new(problem).field("whenUnsatisfiable"))
         }
     }
 }

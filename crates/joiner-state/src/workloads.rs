@@ -104,11 +104,13 @@ impl Objects {
             })
             .collect();
         let succeeded = workload.status.and_then(|s| s.succeeded).unwrap_or(0);
+        let identity = Owner {
+            kind: self.names.get(kind),
+            name,
+        };
+        self.choose(&identity, selector.as_ref());
         let record = WorkloadRecord {
-            identity: Owner {
-                kind: self.names.get(kind),
-                name,
-            },
+            identity,
             place: place.clone(),
             owner: self.owner(&meta),
             draft,

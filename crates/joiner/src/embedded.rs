@@ -1,5 +1,6 @@
 //! The whole autoscaler on an embedded control plane: the simulated cloud and every controller.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,19 +8,33 @@ use joiner_cloud_sim::{Delay, Delays, Settings as CloudSettings, SimulatedCloud}
 use joiner_controllers::Settings;
 use joiner_controllers::assembly::{Autoscaler, Parts};
 use joiner_controllers::settings::FeatureGates;
-use joiner_runtime::{Clock, DecisionSettings, Decisions, Events, Metrics};
+use joiner_runtime::{
+    Clock, DecisionSettings, Decisions, Events, HttpError, HttpSettings, Metrics, Receipts, Servers,
+};
 use kube::Client;
 use tokio::task::JoinSet;
 
 /// A running autoscaler; it ends when this is dropped.
 pub(crate) struct Embedded {
     autoscaler: Arc<Autoscaler>,
+    cloud: Arc<SimulatedCloud>,
     _tasks: JoinSet<()>,
 }
 
 impl Embedded {
     /// Starts everything; machines take about as long as those of a real cloud.
     pub(crate) fn start(client: Client, clock: Clock) -> Self {
+        Self::start_with(client, clock, playground())
+    }
+
+    /// For a story that is a day in minutes: what a workload puts up with in a day does not count.
+    pub(crate) fn start_patient(client: Client, clock: Clock) -> Self {
+        let mut controllers = playground();
+        controllers.disruption.moves_per_replica = 0;
+        Self::start_with(client, clock, controllers)
+    }
+
+    fn start_with(client: Client, clock: Clock, controllers: Settings) -> Self {
         let mut tasks = JoinSet::new();
         let between = |min, max| Delay::Uniform {
             min: Duration::from_secs(min),
@@ -43,19 +58,9 @@ impl Embedded {
         let decisions = Decisions::new(&DecisionSettings::default(), Arc::clone(&metrics));
         let autoscaler = Arc::new(Autoscaler::start(Parts {
             client,
-            cloud,
+            cloud: Arc::clone(&cloud) as Arc<_>,
             clock,
-            settings: Settings {
-                // It is a playground: everything there is to try is on.
-                gates: FeatureGates {
-                    node_repair: true,
-                    node_overlay: true,
-                    static_capacity: true,
-                    capacity_buffer: true,
-                    ..FeatureGates::default()
-                },
-                ..Settings::default()
-            },
+            settings: controllers,
             pace: (0, 0),
             dry_run: false,
             metrics,
@@ -66,12 +71,58 @@ impl Embedded {
         tasks.spawn(async move { leader.lead().await });
         Self {
             autoscaler,
+            cloud,
             _tasks: tasks,
         }
+    }
+
+    /// Who sells the machines.
+    pub(crate) fn cloud(&self) -> Arc<SimulatedCloud> {
+        Arc::clone(&self.cloud)
     }
 
     /// What was decided, and why.
     pub(crate) fn decisions(&self) -> Decisions {
         self.autoscaler.ctx().decisions.clone()
+    }
+
+    /// Answers `joiner why`, and shows metrics, to this machine: on the port that is named, else on
+    /// the usual one or, if somebody has that, on any.
+    pub(crate) async fn listen(&self, port: Option<u16>) -> Result<Servers, HttpError> {
+        let usual = HttpSettings::default().metrics_port;
+        match self.listen_on(port.unwrap_or(usual)).await {
+            Err(HttpError::Taken { .. }) if port.is_none() => self.listen_on(0).await,
+            other => other,
+        }
+    }
+
+    async fn listen_on(&self, metrics_port: u16) -> Result<Servers, HttpError> {
+        let settings = HttpSettings {
+            address: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            metrics_port,
+            health_port: 0,
+        };
+        let ctx = self.autoscaler.ctx();
+        let receipts = Receipts {
+            decisions: ctx.decisions.clone(),
+            world: ctx.world.clone(),
+            clock: ctx.clock.clone(),
+        };
+        let ready = Arc::new(|| Ok(()));
+        Servers::start(&settings, Arc::clone(&ctx.metrics), receipts, ready).await
+    }
+}
+
+/// Everything there is to try is on.
+fn playground() -> Settings {
+    Settings {
+        gates: FeatureGates {
+            node_repair: true,
+            node_overlay: true,
+            static_capacity: true,
+            capacity_buffer: true,
+            ..FeatureGates::default()
+        },
+        ..Settings::default()
     }
 }

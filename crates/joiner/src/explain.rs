@@ -1,18 +1,26 @@
-//! `joiner plan --explain POD`: from all offerings to the one that was chosen.
+//! `joiner plan --explain POD`: from all offerings to the one that was chosen, or to none, and then to
+//! what would help.
 
 use std::io::Write;
 
 use anyhow::bail;
 use joiner_model::{Launch, Placement, Plan, PodIx, Problem, Refusal, keys};
+use joiner_runtime::near;
+use joiner_runtime::receipt::{FunnelStep, Helps, PoolFunnel, in_dollars};
 use serde::Serialize;
 
 use crate::Outcome;
 use crate::plan_json::{ExistingNode, NewNode, dollars, type_names};
-use crate::plan_table::{count, write_columns};
+use crate::plan_table::count;
+use crate::why_cmd::{render_changes, render_funnel};
+
+/// Changes that are shown.
+const CHANGES_MAX: usize = 5;
 
 /// What became of one pod, and how offerings were ruled out for it.
 pub(crate) struct Explained<'p> {
     problem: &'p Problem,
+    plan: &'p Plan,
     pod: PodIx,
     fate: Fate<'p>,
 }
@@ -31,27 +39,15 @@ enum Fate<'p> {
 struct View<'p> {
     pod: &'p str,
     outcome: &'static str,
-    funnel: Vec<Funnel>,
+    funnel: Vec<PoolFunnel>,
     #[serde(skip_serializing_if = "Option::is_none")]
     new_node: Option<NewNode<'p, Vec<&'p str>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     existing_node: Option<ExistingNode<'p>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasons: Option<Vec<String>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Funnel {
-    node_pool: String,
-    steps: Vec<Step>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Step {
-    after: String,
-    offerings_left: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<Vec<Helps>>,
 }
 
 impl<'p> Explained<'p> {
@@ -67,7 +63,12 @@ impl<'p> Explained<'p> {
             (None, None, Some(left)) => Fate::LeftOver(&left.refusals),
             (None, None, None) => Fate::Bound,
         };
-        Ok(Self { problem, pod, fate })
+        Ok(Self {
+            problem,
+            plan,
+            pod,
+            fate,
+        })
     }
 
     /// What scripts are told.
@@ -88,6 +89,7 @@ impl<'p> Explained<'p> {
             new_node: None,
             existing_node: None,
             reasons: None,
+            changes: None,
         };
         match self.fate {
             Fate::NewNode(launch) => {
@@ -102,25 +104,38 @@ impl<'p> Explained<'p> {
             Fate::LeftOver(refusals) => {
                 view.outcome = "Unschedulable";
                 view.reasons = Some(refusals.iter().map(ToString::to_string).collect());
+                view.changes = Some(self.changes());
             }
             Fate::Bound => view.outcome = "Bound",
         }
         view
     }
 
-    fn funnel(&self) -> Vec<Funnel> {
-        let pools = joiner_solver::explain(self.problem, self.pod).pools;
+    fn funnel(&self) -> Vec<PoolFunnel> {
+        let pools = joiner_solver::explain(self.problem, self.plan, self.pod).pools;
+        let step = |own: joiner_solver::FunnelStep| FunnelStep {
+            after: own.question,
+            offerings_left: own.n_left,
+        };
+        let pools = pools.into_iter();
         pools
-            .into_iter()
-            .map(|(pool, steps)| Funnel {
+            .map(|(pool, steps)| PoolFunnel {
                 node_pool: pool.to_string(),
-                steps: steps
-                    .into_iter()
-                    .map(|step| Step {
-                        after: step.question,
-                        offerings_left: step.n_left,
-                    })
-                    .collect(),
+                steps: steps.into_iter().map(step).collect(),
+            })
+            .collect()
+    }
+
+    /// What would help, cheapest first.
+    fn changes(&self) -> Vec<Helps> {
+        let all = joiner_solver::remedies(self.problem, self.plan, self.pod);
+        let shown = all.into_iter().take(CHANGES_MAX);
+        shown
+            .map(|own| Helps {
+                kind: own.change.kind().to_owned(),
+                change: own.change.to_string(),
+                place: own.place.to_string(),
+                price_per_hour: in_dollars(own.price),
             })
             .collect()
     }
@@ -128,18 +143,7 @@ impl<'p> Explained<'p> {
     /// Prints it for people.
     pub(crate) fn render(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         writeln!(out, "pod {}", self.problem.pods[self.pod.0 as usize].name)?;
-        let header = ["POOL", "OFFERINGS LEFT", "AFTER"];
-        let mut rows = vec![header.map(String::from).to_vec()];
-        for Funnel { node_pool, steps } in self.funnel() {
-            for step in steps {
-                rows.push(vec![
-                    node_pool.clone(),
-                    step.offerings_left.to_string(),
-                    step.after,
-                ]);
-            }
-        }
-        write_columns(&rows, out)?;
+        render_funnel(&self.funnel(), out)?;
         match self.fate {
             Fate::NewNode(launch) => self.render_launch(launch, out)?,
             Fate::ExistingNode(placement) => {
@@ -153,6 +157,12 @@ impl<'p> Explained<'p> {
                 writeln!(out, "is left over:")?;
                 for refusal in refusals {
                     writeln!(out, "  - {refusal}")?;
+                }
+                if !refusals
+                    .iter()
+                    .any(|own| matches!(own, Refusal::Ignored(_)))
+                {
+                    render_changes(&self.changes(), out)?;
                 }
             }
             Fate::Bound => writeln!(out, "is bound already; nothing to decide")?,
@@ -196,6 +206,14 @@ fn find(problem: &Problem, name: &str) -> anyhow::Result<PodIx> {
     let ix = position(&|n| n == full).or_else(|| position(&|n| n.rsplit('/').next() == Some(name)));
     match ix.and_then(|ix| u32::try_from(ix).ok()) {
         Some(ix) => Ok(PodIx(ix)),
-        None => bail!("there is no pod {name:?} in the input; name it as namespace/pod"),
+        None => {
+            let all = problem.pods.iter().map(|own| own.name.to_string());
+            let close = near(name, &all.collect());
+            let close = match close.as_slice() {
+                [] => String::new(),
+                close => format!("; did you mean {}?", close.join(", ")),
+            };
+            bail!("there is no pod {name:?} in the input; name it as namespace/pod{close}")
+        }
     }
 }

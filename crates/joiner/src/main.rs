@@ -11,9 +11,11 @@ mod plan_table;
 mod region;
 mod run_cmd;
 mod sandbox_cmd;
+mod scheduler_config;
 mod signals;
 mod sources;
 mod terminal;
+mod why_cmd;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -43,6 +45,8 @@ enum Command {
     Run(Box<run_cmd::RunArgs>),
     /// Say which nodes to buy for pending pods, where each pod goes, and what it costs.
     Plan(plan_cmd::PlanArgs),
+    /// Say why a pod is pending or where it was planned; why a node is kept, bought or gone.
+    Why(why_cmd::WhyArgs),
     /// List and filter instance types, with prices and what pods can really use.
     Catalog(Box<catalog_cmd::CatalogArgs>),
     /// Print the CRDs to apply: NodePool, NodeClaim, NodeOverlay, CapacityBuffer and node classes.
@@ -98,6 +102,10 @@ fn run(cli: &Cli) -> anyhow::Result<Outcome> {
             Outcome::Done
         }
         Command::Plan(args) => plan_cmd::run(args, &mut out)?,
+        Command::Why(args) => {
+            why_cmd::run(args, &mut out)?;
+            Outcome::Done
+        }
         Command::Catalog(args) => {
             catalog_cmd::run(args, &mut out)?;
             Outcome::Done

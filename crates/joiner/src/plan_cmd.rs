@@ -8,13 +8,13 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use joiner_catalog::{ClassSettings, ec2, kwok_generic};
 use joiner_model::{InstanceType, MinValuesPolicy, Plan, PreferencePolicy, Problem};
-use joiner_state::{Catalog, Input, Objects, ec2_types, parse_instance_types};
+use joiner_state::{Catalog, Input, Objects, SpreadDefaults, ec2_types, parse_instance_types};
 
 use crate::Outcome;
 use crate::explain::Explained;
 use crate::plan_json::Timings;
 use crate::terminal::Printable;
-use crate::{plan_json, plan_table, region, sources, terminal};
+use crate::{plan_json, plan_table, region, scheduler_config, sources, terminal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,6 +81,16 @@ pub(crate) struct PlanArgs {
         ignore_case = true
     )]
     min_values_policy: MinValues,
+    /// Spread constraints for pods that declare none, as the cluster's scheduler has them: YAML or
+    /// JSON with podTopologySpread.defaultConstraints, or the path of a file with that.
+    #[arg(
+        long,
+        env = "SCHEDULER_CONFIG",
+        default_value = "",
+        value_name = "FILE",
+        hide_default_value = true
+    )]
+    scheduler_config: String,
 }
 
 /// What to do with wishes that are not rules.
@@ -166,13 +176,14 @@ fn explain(explained: &Explained<'_>, output: Output, out: &mut dyn Write) -> an
 /// Reads catalog and manifests. The catalog comes first: a mistake in a flag is told at once, not
 /// after standard input has been read.
 fn read(args: &PlanArgs) -> anyhow::Result<Input> {
+    let defaults = scheduler_config::spread_defaults(&args.scheduler_config)?.unwrap_or_default();
     if let Some(path) = &args.instance_types {
         let source = sources::read_file(path)?;
         let types = parse_instance_types(&source.name, &source.text)?;
-        return Ok(read_objects(args)?.problem(Catalog::shared(types))?);
+        return Ok(read_objects(args, defaults)?.problem(Catalog::shared(types))?);
     }
     let standard = ec2(&args.region, &ClassSettings::default()).map_err(region::unknown)?;
-    let objects = read_objects(args)?;
+    let objects = read_objects(args, defaults)?;
     let mut warnings = standard.warnings;
     let catalog = class_catalogs(args, &objects, standard.types, &mut warnings)?;
     let mut input = objects.problem(catalog)?;
@@ -182,8 +193,11 @@ fn read(args: &PlanArgs) -> anyhow::Result<Input> {
 
 /// The manifests, of which there must be some: a plan for nothing is a mistake in the command line
 /// or in what feeds it.
-fn read_objects(args: &PlanArgs) -> anyhow::Result<Objects> {
-    let objects = Objects::read(sources::read(&args.files)?)?;
+fn read_objects(args: &PlanArgs, defaults: SpreadDefaults) -> anyhow::Result<Objects> {
+    let mut objects = Objects::with_spread_defaults(defaults);
+    for source in sources::read(&args.files)? {
+        objects.add(&source)?;
+    }
     if objects.is_empty() {
         let names: Vec<String> = args.files.iter().map(|path| sources::title(path)).collect();
         bail!(

@@ -30,6 +30,7 @@ const MARK: &str = "current-context: joiner-sandbox";
   kubectl get nodes
   kubectl create deployment web --image=nginx --replicas=3
   kubectl get pods -w
+  joiner why pod NAME
 
 It is a simulation: pods are scheduled and become ready, but nothing runs. Everything is gone when it
 ends, the kubeconfig too.
@@ -51,6 +52,9 @@ pub(crate) struct SandboxArgs {
         allow_negative_numbers = true
     )]
     port: u16,
+    /// Port of the autoscaler's metrics and of `joiner why`; by default 8080, or any if that is taken
+    #[arg(long, value_name = "PORT", allow_negative_numbers = true)]
+    metrics_port: Option<u16>,
     /// How many times faster than real time the cluster's clock runs
     #[arg(long, default_value_t = 1, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     speed: u32,
@@ -91,14 +95,21 @@ async fn serve_until_stopped(args: &SandboxArgs, out: &mut dyn Write) -> anyhow:
     let clock = Clock::system(args.speed);
     let sandbox = Sandbox::start(clock.clone(), &settings)
         .context("the sandbox refuses its own first objects")?;
-    let opened = open(&sandbox, &certificates, args.port, &args.kubeconfig).await?;
+    let mut opened = open(&sandbox, &certificates, args.port, &args.kubeconfig).await?;
     let autoscaler = args
         .autoscaler
         .then(|| Embedded::start(sandbox.client(), clock));
+    let mut answers = None;
+    if let Some(autoscaler) = &autoscaler {
+        let servers = autoscaler.listen(args.metrics_port).await?;
+        opened.name_controller(servers.metrics_address)?;
+        answers = Some(servers);
+    }
     // Whoever reads the greeting may want to end it at once.
     let mut stop = Stop::listen()?;
     greet(args, opened.door.address, out)?;
     stop.told().await;
+    drop(answers);
     drop(autoscaler);
     drop(opened);
     writeln!(out, "The sandbox has ended.")?;
@@ -110,6 +121,14 @@ pub(crate) struct Opened {
     door: serve::Door,
     kubeconfig: PathBuf,
     text: String,
+}
+
+impl Opened {
+    /// Writes down where the autoscaler answers `joiner why`.
+    pub(crate) fn name_controller(&mut self, address: SocketAddr) -> anyhow::Result<()> {
+        self.text = kubeconfig::with_controller(&self.text, &format!("http://{address}"));
+        write_private(&self.kubeconfig, &self.text)
+    }
 }
 
 impl Drop for Opened {
@@ -173,6 +192,9 @@ fn greet(args: &SandboxArgs, address: SocketAddr, out: &mut dyn Write) -> anyhow
         out,
         "  kubectl create deployment web --image=nginx --replicas=3"
     )?;
+    if args.autoscaler {
+        writeln!(out, "  joiner why pod NAME")?;
+    }
     writeln!(out)?;
     writeln!(out, "Ctrl-C ends it, and everything in it.")?;
     out.flush()?;

@@ -17,5 +17,7 @@ mod examples;
 mod explain;
 #[path = "cli/plan_json.rs"]
 mod plan_json;
+#[path = "cli/scheduler_config.rs"]
+mod scheduler_config;
 #[path = "cli/support.rs"]
 mod support;

@@ -12,5 +12,4 @@ mod crds;
 mod round_trip;
 mod runtime_validation;
 mod schema_walker;
-mod speed;
 mod support;

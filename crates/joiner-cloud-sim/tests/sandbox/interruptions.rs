@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use joiner_cloud::{Cloud, InterruptionKind};
 use joiner_cloud_sim::{Notice, Settings};
+use joiner_model::keys;
 use tokio::time::timeout;
 
 use crate::support::{World, ec2_order, kwok_order};
@@ -57,6 +58,30 @@ async fn a_spot_machine_is_taken_two_minutes_after_its_notice() {
             .is_none()
     );
     assert!(world.cloud().instance(&other.id).await.unwrap().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_taken_back_is_not_sold_for_three_minutes() {
+    let world = World::new(Settings::default());
+    let bought = async |claim: &str| {
+        let instance = world.launch(&ec2_order(claim)).await;
+        let of = |key: &str| instance.labels.get(key).cloned().unwrap();
+        [keys::INSTANCE_TYPE, keys::ZONE, keys::CAPACITY_TYPE].map(of)
+    };
+    let first = bought("web-1").await;
+    world.pass(1).await;
+    let node = &world.node_names().await[0];
+    let cloud = world.cloud();
+    assert_eq!(bought("web-2").await, first, "the cheapest");
+    assert!(
+        cloud
+            .interrupt(node, Notice::SpotInterruption)
+            .await
+            .unwrap()
+    );
+    assert_ne!(bought("web-3").await, first, "not again what is taken back");
+    world.pass(180).await;
+    assert_eq!(bought("web-4").await, first);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,6 @@
 //! Who makes room for a more important pod?
 
-use joiner_cluster::{Action, Controller, Kubelets, Resource, Scheduler};
+use joiner_cluster::{Kubelets, Resource, Scheduler};
 use serde_json::{Value, json};
 
 use crate::world::{NODES, PODS, World, merge, node, pod};
@@ -222,26 +222,4 @@ fn several_pods_displace_several() {
     world.pass(40);
     let placed = (0..6).filter(|ix| world.node_of(&format!("web-{ix}")).is_some());
     assert_eq!(placed.count(), 6);
-}
-
-#[test]
-#[ignore = "takes a while; run it with --release and --nocapture"]
-fn two_thousand_pods_displace_as_many_of_ten_thousand() {
-    let mut world = World::new(Vec::new());
-    for ix in 0..1_000 {
-        world.create(NODES, node(&format!("n{ix:04}"), json!({})));
-        for slot in 0..10 {
-            let name = format!("low-{ix:04}-{slot}");
-            world.create(PODS, ranked(&name, "400m", -1, on(&format!("n{ix:04}"))));
-        }
-    }
-    for ix in 0..2_000 {
-        world.create(PODS, ranked(&format!("high-{ix:04}"), "400m", 0, json!({})));
-    }
-    let start = std::time::Instant::now();
-    let step = Scheduler::default().step(&world.view());
-    println!("{:?}, {} actions", start.elapsed(), step.actions.len());
-    let deletions = step.actions.iter();
-    let deletions = deletions.filter(|action| matches!(action, Action::Delete { .. }));
-    assert_eq!(deletions.count(), 2_000);
 }

@@ -1,6 +1,7 @@
 //! How a claim is deleted by us, whatever the reason.
 
 use joiner_api::labels::CAPACITY_TYPE;
+use joiner_api::types::ConsolidationPolicy;
 use joiner_runtime::metric_names::{NODECLAIMS_DISRUPTED, PODS_DISRUPTION_INITIATED};
 use joiner_runtime::{ApiFailure, Delete};
 use joiner_state::live::{Kind, LiveClaim, Snapshot};
@@ -21,7 +22,8 @@ pub async fn delete(ctx: &Ctx, claim: &LiveClaim, reason: &str) -> Result<(), Ap
         uid: Some(claim.meta.uid.clone()),
         grace_secs: None,
     };
-    let n_pods = n_reschedulable(&ctx.world.snapshot(), claim);
+    let snapshot = ctx.world.snapshot();
+    let n_pods = n_reschedulable(&snapshot, claim);
     match ctx.api.delete(Kind::NodeClaim, claim.name(), how).await {
         // A conflict means that the claim of that name is another one by now.
         Err(ApiFailure::NotFound | ApiFailure::Conflict(_)) => return Ok(()),
@@ -37,7 +39,7 @@ pub async fn delete(ctx: &Ctx, claim: &LiveClaim, reason: &str) -> Result<(), Ap
             "capacity_type",
             claim.meta.label(CAPACITY_TYPE).unwrap_or_default(),
         ),
-        ("consolidation_policy", ""),
+        ("consolidation_policy", policy(&snapshot, claim, reason)),
         ("termination_mode", termination_mode(claim)),
     ];
     ctx.metrics.count(NODECLAIMS_DISRUPTED, &labels, 1.0);
@@ -52,6 +54,21 @@ pub async fn delete(ctx: &Ctx, claim: &LiveClaim, reason: &str) -> Result<(), Ap
         "deleting nodeclaim"
     );
     Ok(())
+}
+
+/// The policy by which a pool gave the node, a word of the metric; empty when that was not asked.
+fn policy(snapshot: &Snapshot, claim: &LiveClaim, reason: &str) -> &'static str {
+    if !matches!(reason, "empty" | "underutilized") {
+        return "";
+    }
+    let pool = claim.pool().and_then(|name| snapshot.pool(name));
+    let Some(pool) = pool else { return "" };
+    let disruption = pool.pool.spec.disruption.as_ref();
+    match disruption.and_then(|own| own.consolidation_policy) {
+        Some(ConsolidationPolicy::WhenEmpty) => "when_empty",
+        Some(ConsolidationPolicy::Balanced) => "balanced",
+        Some(ConsolidationPolicy::WhenEmptyOrUnderutilized) | None => "when_empty_or_underutilized",
+    }
 }
 
 /// Pods that need another place when the claim goes.

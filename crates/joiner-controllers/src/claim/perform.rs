@@ -22,6 +22,7 @@ use crate::conditions::Transition;
 use crate::context::{Ctx, Failure, Next};
 use crate::health::Outcome;
 use crate::observe;
+use crate::provisioning::propose;
 
 /// Does one thing.
 pub(super) async fn perform(
@@ -54,6 +55,8 @@ pub(super) async fn perform(
             if lacks_taint {
                 tell_taint_missing(ctx, claim, &node);
             }
+            // Before the node is open for pods: the scheduler is to find it said.
+            propose::pods(ctx, claim, &node).await;
             ctx.api.patch(Kind::Node, &node, &patch).await?;
         }
         Step::MarkInitialized(node) => {

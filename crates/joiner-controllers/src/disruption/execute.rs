@@ -131,19 +131,22 @@ async fn write(
 }
 
 /// Takes marks away from all members of a command that are not going yet. What fails is tried again
-/// by [`recover`].
-pub(super) async fn undo(ctx: &Ctx, intent: &Intent) {
+/// by [`recover`]. True when nothing is left of it.
+pub(super) async fn undo(ctx: &Ctx, intent: &Intent) -> bool {
+    let mut all = true;
     for name in &intent.members {
         let snapshot = ctx.world.snapshot();
         let Some(claim) = snapshot.claim(name) else {
             continue;
         };
-        if claim.meta.deleting.is_none()
-            && let Err(error) = release(ctx, claim, snapshot.node_of(claim)).await
-        {
+        if claim.meta.deleting.is_some() {
+            all = false;
+        } else if let Err(error) = release(ctx, claim, snapshot.node_of(claim)).await {
             tracing::warn!(NodeClaim = &**claim.name(), %error, "cannot undo a disruption yet");
+            all = false;
         }
     }
+    all
 }
 
 /// Takes all marks from one claim and its node.
@@ -174,7 +177,7 @@ async fn release(
 }
 
 /// Nodes that carry the taint though no command is about them: left over from a crash.
-fn left_over(snapshot: &Snapshot) -> Vec<Name> {
+pub(super) fn left_over(snapshot: &Snapshot) -> Vec<Name> {
     let marked = |node: &&Arc<LiveNode>| {
         let claim = snapshot.claim_of(node);
         node.has_taint(&DISRUPTED_TAINT)

@@ -1,6 +1,6 @@
 //! From a snapshot to the fleet that disruption decides about.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_api::labels::{CAPACITY_TYPE, DO_NOT_DISRUPT, INSTANCE_TYPE, ZONE};
@@ -12,6 +12,7 @@ use joiner_model::{Name, NanoDollars, NodeIx, PodIx, Problem, keys};
 use joiner_state::live::{Conditions as _, LiveClaim, LiveNode, LivePod, LivePool, Snapshot};
 
 use super::intent::Intent;
+use super::moves::{Book, Workloads};
 use crate::nominations::Nominations;
 
 /// The budget of a pool that says nothing.
@@ -23,6 +24,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) snapshot: &'a Snapshot,
     /// Nodes that are spoken for.
     pub(crate) nominations: &'a Nominations,
+    /// Moves that workloads do not carry themselves.
+    pub(super) book: &'a Book,
     /// Figures that change decisions.
     pub(crate) settings: Settings,
     /// When something last changed.
@@ -40,7 +43,9 @@ pub(crate) fn fleet<'p>(facts: &Facts<'_>, problem: &'p Problem) -> Fleet<'p> {
         .enumerate()
         .map(|(ix, pool)| (&**pool.name(), ix))
         .collect();
-    let index = Index::new(problem);
+    let limit = facts.settings.moves_per_replica;
+    let workloads = Workloads::new(snapshot, facts.book, limit, facts.now);
+    let index = Index::new(problem, &workloads);
     let awaited = awaited(snapshot);
     let mut members = Vec::new();
     for claim in snapshot.claims() {
@@ -69,7 +74,7 @@ pub(crate) fn fleet<'p>(facts: &Facts<'_>, problem: &'p Problem) -> Fleet<'p> {
         problem,
         members,
         pools: terms,
-        moves_left: BTreeMap::new(),
+        moves_left: workloads.left,
         settings: facts.settings,
         changed: facts.changed,
         now: facts.now,
@@ -86,16 +91,18 @@ fn awaited(snapshot: &Snapshot) -> BTreeSet<Name> {
 /// Where things are in a problem.
 struct Index<'p> {
     problem: &'p Problem,
+    workloads: &'p Workloads,
     nodes: HashMap<&'p str, NodeIx>,
     pods: HashMap<&'p str, PodIx>,
 }
 
 impl<'p> Index<'p> {
-    fn new(problem: &'p Problem) -> Self {
+    fn new(problem: &'p Problem, workloads: &'p Workloads) -> Self {
         let nodes = (0u32..).zip(&problem.nodes);
         let pods = (0u32..).zip(&problem.pods);
         Self {
             problem,
+            workloads,
             nodes: nodes.map(|(ix, node)| (&*node.name, NodeIx(ix))).collect(),
             pods: pods.map(|(ix, pod)| (&*pod.name, PodIx(ix))).collect(),
         }
@@ -142,6 +149,11 @@ fn member(
     let protected = pods.iter().find(|pod| pod.is_protected(now));
     let nominated = |name: &str| facts.nominations.is_nominated(name, now);
     let (blocking_budget, several_budgets) = budgets(snapshot, &pods, now);
+    let drifted = claim.since("Drifted").filter(|_| claim.is_true("Drifted"));
+    // Only drift takes nodes of pods that say no.
+    let is_stuck = |pod: &LivePod| {
+        drifted.is_some() && (pod.is_protected(now) || snapshot.is_fully_blocked(pod))
+    };
     Member {
         node: ix,
         name: node.name().clone(),
@@ -154,7 +166,7 @@ fn member(
         pods: pods
             .iter()
             .filter(|pod| pod.is_reschedulable())
-            .filter_map(|pod| moved(index, pod))
+            .filter_map(|pod| moved(index, pod, is_stuck(pod)))
             .collect(),
         initialized: claim.is_true("Initialized"),
         ready: node.is_ready(),
@@ -166,21 +178,19 @@ fn member(
         several_budgets,
         grace_period: claim.claim.spec.termination_grace_period.is_some(),
         consolidatable: claim.is_true("Consolidatable"),
-        drifted: claim.since("Drifted").filter(|_| claim.is_true("Drifted")),
+        drifted,
         has_buffer_pods: facts.nominations.has_headroom(node.name()),
         in_command: Intent::of(claim).is_some(),
         terminating_instance: claim.is_true("InstanceTerminating"),
     }
 }
 
-fn moved(index: &Index<'_>, pod: &LivePod) -> Option<Moved> {
+fn moved(index: &Index<'_>, pod: &LivePod, stuck: bool) -> Option<Moved> {
     Some(Moved {
         pod: *index.pods.get(&*pod.name)?,
         cost: EvictionCost::of(pod.deletion_cost, pod.priority),
-        owner: pod
-            .owner
-            .as_ref()
-            .map(|own| format!("{}/{}/{}", pod.namespace(), own.kind, own.name).into()),
+        owner: index.workloads.of(pod),
+        stuck,
     })
 }
 
@@ -200,7 +210,7 @@ fn budgets(
         let own: Vec<_> = snapshot.budgets_of(pod).collect();
         match own.as_slice() {
             [] => {}
-            [budget] if budget.allowed <= 0 => {
+            [budget] if budget.allowed <= 0 && !budget.lets_go(pod) => {
                 blocking.get_or_insert_with(|| budget.meta.name.to_string());
             }
             [_] => {}

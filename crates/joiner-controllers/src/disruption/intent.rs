@@ -1,6 +1,7 @@
 //! What was decided about a node, written on its NodeClaim: a restart goes on from there.
 
 use jiff::Timestamp;
+use joiner_disruption::Reason;
 use joiner_model::Name;
 use joiner_state::live::LiveClaim;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,9 @@ pub struct Intent {
     pub replacements: Vec<String>,
     /// What is saved an hour, in nano-dollars.
     pub saves: u64,
+    /// Pods that move.
+    #[serde(default)]
+    pub moves: u32,
 }
 
 impl Intent {
@@ -41,6 +45,12 @@ impl Intent {
     #[must_use]
     pub fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// True when its moves are for money, so that workloads count them. Drift is not.
+    #[must_use]
+    pub(super) fn counts_moves(&self) -> bool {
+        Reason::parse(&self.reason).is_some_and(Reason::is_for_money)
     }
 
     /// `replace` or `delete`, for metrics.

@@ -3,8 +3,9 @@
 //! *Flow*: every ten seconds, and when something was done, the snapshot becomes a fleet and
 //! `joiner_disruption::decide` says which nodes go and what takes their place. A command for money
 //! waits fifteen seconds, then the same question is asked again ([`confirm`]): if it still comes
-//! out, its nodes are tainted, the intent is written on their claims, and replacements are created
-//! ([`execute`]). When those are up, the claims are deleted ([`queue`]).
+//! out, its moves are counted ([`moves`]), its nodes are tainted, the intent is written on their
+//! claims, and replacements are created ([`execute`]). When those are up, the claims are deleted
+//! ([`queue`]); what came of it is in the [`ledger`].
 //!
 //! *Guarantees*: nothing is deleted before its replacements are initialized; a crash anywhere leaves
 //! either a command on the objects, which goes on, or a taint that is taken away again.
@@ -12,31 +13,44 @@
 mod execute;
 mod fleet;
 mod intent;
+mod ledger;
+mod measure;
+mod moves;
 mod queue;
+mod successors;
 mod tell;
 
-use std::collections::BTreeSet;
+#[cfg(test)]
+mod compat_tests;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use joiner_api::types::NodeClaim;
-use joiner_disruption::{Command, Fleet, Memory, confirm, decide};
+use joiner_disruption::{Command, Fleet, Judgement, Memory, confirm, decide, judgements};
 use joiner_model::{Name, Policy, Problem};
+use joiner_runtime::receipt::DisruptionDetails;
 use joiner_state::live::{Ask, Change, Kind, LivePool, Snapshot, What};
 use tokio::sync::broadcast::error::TryRecvError;
 
 use self::fleet::Facts;
 pub use self::intent::{COMMAND, Intent};
+use self::moves::Book;
+pub use self::moves::MOVES;
 pub use self::queue::controllers;
 use crate::claim_template::claim_from;
-use crate::context::Ctx;
+use crate::context::{Ctx, Failure};
+use crate::nominations::Successor;
 use crate::provisioning::{claims, in_background};
 
 /// Upstream's name of this controller.
 pub const NAME: &str = "disruption";
 /// How often it looks.
 const EVERY: Duration = Duration::from_secs(10);
+/// How soon it looks again after it began something, and while machines are being launched.
+const SOON: Duration = Duration::from_secs(1);
 /// How long a command for money waits before it is asked about again.
 const CONFIRM_AFTER: Duration = Duration::from_secs(15);
 /// A "nothing to do" holds this long at most.
@@ -45,10 +59,12 @@ const REMEMBERED_FOR: Duration = Duration::from_secs(300);
 /// Runs until its future is dropped.
 pub async fn run(ctx: Ctx) {
     let mut changes = ctx.world.subscribe();
-    let mut memory = Memory::default();
+    let mut known = Known::default();
+    measure::begin(&ctx.metrics);
     let mut changed = ctx.clock.now();
+    let mut pause = EVERY;
     loop {
-        ctx.clock.sleep(EVERY).await;
+        ctx.clock.sleep(pause).await;
         if !ctx.world.is_listed() {
             continue;
         }
@@ -62,15 +78,31 @@ pub async fn run(ctx: Ctx) {
             }
         }
         let now = ctx.clock.now();
-        let age = Duration::try_from(now.duration_since(changed)).unwrap_or_default();
-        if age >= REMEMBERED_FOR {
+        if is_stale(changed, now) {
             changed = now;
         }
         execute::recover(&ctx).await;
-        while pass(&ctx, &mut memory, changed).await {
+        pause = EVERY;
+        while pass(&ctx, &mut known, changed).await {
             changed = ctx.clock.now();
+            pause = SOON;
+        }
+        if is_launching(&ctx.world.snapshot()) {
+            pause = SOON;
         }
     }
+}
+
+/// True when everything is looked at anew, though nothing has changed.
+fn is_stale(changed: Timestamp, now: Timestamp) -> bool {
+    let age = Duration::try_from(now.duration_since(changed)).unwrap_or_default();
+    age >= REMEMBERED_FOR
+}
+
+/// True when it is not known yet what some claim will be.
+fn is_launching(snapshot: &Snapshot) -> bool {
+    let mut claims = snapshot.claims();
+    claims.any(|claim| claim.provider_id.is_none() && claim.meta.deleting.is_none())
 }
 
 /// A change that may turn a "nothing to do" around.
@@ -97,8 +129,19 @@ fn matters(change: &Change) -> bool {
         | Kind::PodTemplate
         | Kind::Deployment
         | Kind::ReplicaSet
-        | Kind::StatefulSet => false,
+        | Kind::StatefulSet
+        | Kind::Service
+        | Kind::ReplicationController => false,
     }
+}
+
+/// What is kept from one look to the next. Losing it costs time.
+#[derive(Debug, Default)]
+struct Known {
+    /// What was found out.
+    memory: Memory,
+    /// Moves that workloads do not carry themselves.
+    book: Book,
 }
 
 /// A command with everything that is needed to carry it out.
@@ -108,53 +151,81 @@ struct Order {
     replacements: Vec<NodeClaim>,
     /// Nodes of the members, for people.
     nodes: Vec<Name>,
+    /// Pods that move, by workload; those without one have an empty name.
+    moves: BTreeMap<Name, u32>,
+    /// What the pools that give nodes think of it.
+    judgements: Vec<Judgement>,
+    /// Where the pods are to go that come in the place of those that move.
+    successors: Vec<Successor>,
+    /// For whoever asks later why.
+    receipt: DisruptionDetails,
 }
 
 /// One look at everything. True when something was begun.
-async fn pass(ctx: &Ctx, memory: &mut Memory, changed: Timestamp) -> bool {
+async fn pass(ctx: &Ctx, known: &mut Known, changed: Timestamp) -> bool {
     let snapshot = ctx.world.snapshot();
-    if snapshot
-        .claims()
-        .any(|claim| claim.provider_id.is_none() && claim.meta.deleting.is_none())
-    {
-        // What a claim will be is not known yet; the next look will tell.
+    if is_launching(&snapshot) {
+        // The next look will tell.
         return false;
     }
-    let before = memory.clone();
-    let look = look(ctx, Arc::clone(&snapshot), changed, move |fleet| {
+    let started = ctx.clock.now();
+    let before = known.memory.clone();
+    let scene = Scene {
+        snapshot: Arc::clone(&snapshot),
+        book: known.book.clone(),
+        changed,
+    };
+    let look = look(ctx, scene, move |fleet| {
         let decision = decide(fleet, &before);
-        let nodes: Vec<Name> = fleet.members.iter().map(|own| own.name.clone()).collect();
-        (decision.commands.clone(), (decision, nodes))
+        let judged = tell::judged(fleet, &decision);
+        (decision.commands.clone(), (decision, judged))
     });
-    let Some(((decision, nodes), orders)) = look.await else {
+    let Some(((decision, judged), orders)) = look.await else {
         return false;
     };
-    tell::decided(ctx, &decision, &nodes, &snapshot);
-    *memory = decision.memory.clone();
+    tell::decided(ctx, &decision, judged, &snapshot);
+    let took = ctx.clock.now().duration_since(started).as_secs_f64();
+    measure::decided(&ctx.metrics, &decision, &snapshot, took);
+    known.memory = decision.memory.clone();
     let mut begun = false;
     for order in orders {
         let order = if order.command.method.waits() {
             tell::candidate(ctx, &order);
+            measure::approved(ctx, &order);
             ctx.clock.sleep(CONFIRM_AFTER).await;
-            match confirmed(ctx, order).await {
+            match confirmed(ctx, &known.book, order).await {
                 Some(order) => order,
                 None => continue,
             }
         } else {
             order
         };
-        begun |= start(ctx, &order).await;
+        begun |= start(ctx, &mut known.book, &order).await;
     }
     begun
+}
+
+/// What is looked at.
+struct Scene {
+    snapshot: Arc<Snapshot>,
+    book: Book,
+    changed: Timestamp,
 }
 
 /// Makes a fleet of a snapshot, asks something about it, and prepares the commands that come out.
 async fn look<T: Send + 'static>(
     ctx: &Ctx,
-    snapshot: Arc<Snapshot>,
-    changed: Timestamp,
+    scene: Scene,
     ask: impl FnOnce(&Fleet<'_>) -> (Vec<Command>, T) + Send + 'static,
 ) -> Option<(T, Vec<Order>)> {
+    // Nothing may have been bought for hours, or since the start: what is sold is asked for here, too.
+    for (class, trouble) in ctx.catalogs.refresh(&*ctx.cloud, &scene.snapshot).await {
+        tracing::error!(
+            controller = NAME,
+            class = &*class.name,
+            "no instance types: {trouble}"
+        );
+    }
     let catalogs = ctx.catalogs.lists();
     let settings = ctx.settings.disruption;
     let policy = Policy {
@@ -165,6 +236,7 @@ async fn look<T: Send + 'static>(
     let nominations = ctx.nominations.clone();
     let now = ctx.clock.now();
     in_background(move || {
+        let snapshot = scene.snapshot;
         let asked = snapshot.problem(&Ask {
             catalogs: &catalogs,
             policy,
@@ -175,26 +247,44 @@ async fn look<T: Send + 'static>(
         let facts = Facts {
             snapshot: &snapshot,
             nominations: &nominations,
+            book: &scene.book,
             settings,
-            changed,
+            changed: scene.changed,
             now,
         };
         let fleet = fleet::fleet(&facts, &asked.problem);
         let (mut commands, answer) = ask(&fleet);
         commands.retain(|command| is_legal(&fleet, command));
-        let orders = commands.into_iter().map(|command| Order {
-            replacements: replacements(&snapshot, &asked.problem, &command),
+        let prepared = |command: &Command| replacements(&snapshot, &asked.problem, command);
+        let commands = commands.into_iter().map(|own| (prepared(&own), own));
+        let orders = commands.map(|(replacements, command)| Order {
+            receipt: tell::receipt(&fleet, &command, &replacements),
+            successors: successors::expected(&snapshot, &fleet, &command, &replacements),
+            replacements,
             nodes: command
                 .members
                 .iter()
                 .map(|ix| fleet.members[*ix].name.clone())
                 .collect(),
+            moves: moves_of(&fleet, &command),
+            judgements: judgements(&fleet, &command),
             command,
         });
         let orders = orders.collect();
         (answer, orders)
     })
     .await
+}
+
+/// Pods that a command moves, by workload.
+fn moves_of(fleet: &Fleet<'_>, command: &Command) -> BTreeMap<Name, u32> {
+    let mut moves = BTreeMap::new();
+    let members = command.members.iter().map(|ix| &fleet.members[*ix]);
+    for pod in members.flat_map(|own| &own.pods) {
+        let owner = pod.owner.clone().unwrap_or_default();
+        *moves.entry(owner).or_default() += 1;
+    }
+    moves
 }
 
 /// What the verifier says of a command's plan.
@@ -259,15 +349,16 @@ fn copies(snapshot: &Snapshot, pool: &LivePool, command: &Command) -> Vec<NodeCl
 }
 
 /// The same command, decided anew on a fresh snapshot; none when it does not come out again.
-async fn confirmed(ctx: &Ctx, order: Order) -> Option<Order> {
-    let snapshot = ctx.world.snapshot();
+async fn confirmed(ctx: &Ctx, book: &Book, order: Order) -> Option<Order> {
+    let scene = Scene {
+        snapshot: ctx.world.snapshot(),
+        book: book.clone(),
+        changed: ctx.clock.now(),
+    };
     let command = order.command.clone();
-    let changed = ctx.clock.now();
-    let look = look(ctx, snapshot, changed, move |fleet| {
-        match confirm(fleet, &command) {
-            Ok(command) => (vec![command], None),
-            Err(rejection) => (Vec::new(), Some(rejection)),
-        }
+    let look = look(ctx, scene, move |fleet| match confirm(fleet, &command) {
+        Ok(command) => (vec![command], None),
+        Err(rejection) => (Vec::new(), Some(rejection)),
     });
     let (rejection, orders) = look.await?;
     let again = orders.into_iter().next();
@@ -278,7 +369,7 @@ async fn confirmed(ctx: &Ctx, order: Order) -> Option<Order> {
 }
 
 /// Begins a command. True when it is under way.
-async fn start(ctx: &Ctx, order: &Order) -> bool {
+async fn start(ctx: &Ctx, book: &mut Book, order: &Order) -> bool {
     let command = &order.command;
     let started = ctx.clock.now();
     let names = order
@@ -293,19 +384,46 @@ async fn start(ctx: &Ctx, order: &Order) -> bool {
         members: command.claims.iter().map(ToString::to_string).collect(),
         replacements: names.collect(),
         saves: command.savings().get(),
+        moves: order.moves.values().sum(),
     };
     if ctx.api.is_dry_run() {
         tell::would_begin(order, &intent);
         return false;
     }
+    let counted = match counted(ctx, book, order).await {
+        Ok(counted) => counted,
+        Err(error) => {
+            tracing::warn!(controller = NAME, %error, "cannot count the moves of a disruption");
+            return false;
+        }
+    };
     match execute::begin(ctx, &intent, &order.replacements).await {
         Ok(()) => {
+            ctx.nominations.expect(order.successors.clone(), started);
             tell::begun(ctx, order, &intent);
             true
         }
         Err(error) => {
             tracing::warn!(controller = NAME, %error, "cannot begin a disruption");
+            moves::give_back(ctx, &counted).await;
             false
         }
     }
+}
+
+/// Counts the moves of a command on the workloads that mind, before anything happens. Without a
+/// limit nobody does.
+async fn counted(
+    ctx: &Ctx,
+    book: &mut Book,
+    order: &Order,
+) -> Result<BTreeMap<Name, u32>, Failure> {
+    let limited = ctx.settings.disruption.moves_per_replica > 0;
+    if !limited || !order.command.reason.is_for_money() {
+        return Ok(BTreeMap::new());
+    }
+    let mut moves = order.moves.clone();
+    moves.remove("");
+    moves::note(ctx, book, &moves).await?;
+    Ok(moves)
 }

@@ -11,10 +11,11 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use joiner_model::Name;
 use joiner_runtime::metric_names::DISRUPTION_QUEUE_FAILURES;
-use joiner_state::live::{Change, Conditions as _, Kind, Snapshot};
+use joiner_state::live::{Change, Conditions as _, Kind, LiveClaim, Snapshot};
 
-use super::execute;
 use super::intent::Intent;
+use super::ledger::Ledger;
+use super::{execute, moves};
 use crate::claim;
 use crate::context::{Ctx, Failure, Next};
 use crate::engine::Controller;
@@ -56,22 +57,12 @@ pub(super) fn next_step(
     if waiting.next().is_none() {
         return Step::Done;
     }
-    let mut all_up = true;
-    for name in &intent.replacements {
-        match snapshot.claim(name) {
-            None => return Step::Undo(format!("its replacement {name} is gone")),
-            Some(claim) if claim.meta.deleting.is_some() => {
-                return Step::Undo(format!("its replacement {name} is going"));
-            }
-            Some(claim) => all_up &= claim.is_true("Initialized"),
-        }
+    match all_up(intent, snapshot) {
+        Ok(true) => return Step::Delete,
+        Ok(false) => {}
+        Err(why) => return Step::Undo(why),
     }
-    if all_up {
-        return Step::Delete;
-    }
-    let most = TIME_EACH
-        .saturating_mul(u32::try_from(n_under_way).unwrap_or(u32::MAX))
-        .clamp(TIME_MIN, TIME_MAX);
+    let most = time_limit(n_under_way);
     let age = Duration::try_from(now.duration_since(intent.started)).unwrap_or_default();
     if age > most {
         return Step::Undo(format!(
@@ -82,34 +73,67 @@ pub(super) fn next_step(
     Step::Wait
 }
 
+/// How long a command is given with so many claims under way.
+pub(super) fn time_limit(n_under_way: usize) -> Duration {
+    let n = u32::try_from(n_under_way).unwrap_or(u32::MAX);
+    TIME_EACH.saturating_mul(n).clamp(TIME_MIN, TIME_MAX)
+}
+
+/// Whether all replacements are initialized; why they will not be, in words, when one is lost.
+fn all_up(intent: &Intent, snapshot: &Snapshot) -> Result<bool, String> {
+    let mut all_up = true;
+    for name in &intent.replacements {
+        match snapshot.claim(name) {
+            None => return Err(format!("its replacement {name} is gone")),
+            Some(claim) if claim.meta.deleting.is_some() => {
+                return Err(format!("its replacement {name} is going"));
+            }
+            Some(claim) => all_up &= claim.is_true("Initialized"),
+        }
+    }
+    Ok(all_up)
+}
+
 /// How often a command under way is looked at.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Finishes commands that are under way. Keys are claims.
-#[derive(Debug)]
-pub(crate) struct CommandQueue;
+#[derive(Debug, Default)]
+pub(crate) struct CommandQueue {
+    ledger: Ledger,
+}
 
 /// Controllers that look at one claim at a time.
 #[must_use]
 pub fn controllers() -> Vec<Arc<dyn Controller>> {
-    vec![Arc::new(CommandQueue)]
+    vec![Arc::new(CommandQueue::default())]
 }
 
 impl CommandQueue {
-    async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
+    async fn look(&self, ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
         let snapshot = ctx.world.snapshot();
         let Some(claim) = snapshot.claim(key) else {
+            self.ledger.gone(ctx, &snapshot, key);
             return Ok(Next::Done);
         };
-        let (Some(intent), None) = (Intent::of(claim), claim.meta.deleting) else {
+        let Some(intent) = Intent::of(claim) else {
             return Ok(Next::Done);
         };
+        self.ledger.note(ctx, &snapshot, &intent);
+        if claim.meta.deleting.is_some() {
+            return Ok(Next::Done);
+        }
         // One member speaks for all of them: the first that is still there.
         let mut members = intent
             .members
             .iter()
             .filter_map(|name| snapshot.claim(name));
         let speaker = members.find(|own| own.meta.deleting.is_none());
+        // But each goes by itself, so that none is deleted and counted twice.
+        if all_up(&intent, &snapshot) == Ok(true) {
+            delete(ctx, &snapshot, claim, &intent).await?;
+            return Ok(Next::Again(EVERY));
+        }
         if speaker.is_none_or(|own| own.name() != key) {
             return Ok(Next::Again(EVERY));
         }
@@ -124,11 +148,13 @@ impl CommandQueue {
                 Ok(Next::Again(EVERY))
             }
             Step::Delete => {
-                delete(ctx, &snapshot, &intent).await?;
+                delete(ctx, &snapshot, claim, &intent).await?;
                 Ok(Next::Again(EVERY))
             }
             Step::Undo(why) => {
-                give_up(ctx, &snapshot, &intent, &why).await;
+                if give_up(ctx, &snapshot, &intent, &why).await {
+                    self.ledger.undone(ctx, &snapshot, &intent, &why);
+                }
                 Ok(Next::Again(EVERY))
             }
         }
@@ -154,33 +180,25 @@ fn wait(ctx: &Ctx, snapshot: &Snapshot, intent: &Intent) {
     }
 }
 
-async fn delete(ctx: &Ctx, snapshot: &Snapshot, intent: &Intent) -> Result<(), Failure> {
-    for claim in intent
-        .members
-        .iter()
-        .filter_map(|name| snapshot.claim(name))
-    {
-        let told = |kind: &str| format!("Disrupting {kind}: {}", intent.reason);
-        observe::note(
-            ctx,
-            observe::claim(claim),
-            "DisruptionTerminating",
-            told("NodeClaim"),
-        );
-        if let Some(node) = snapshot.node_of(claim) {
-            observe::note(
-                ctx,
-                observe::node(node),
-                "DisruptionTerminating",
-                told("Node"),
-            );
-        }
-        claim::delete(ctx, claim, &intent.reason.to_lowercase()).await?;
+async fn delete(
+    ctx: &Ctx,
+    snapshot: &Snapshot,
+    claim: &LiveClaim,
+    intent: &Intent,
+) -> Result<(), Failure> {
+    let told = |kind: &str| format!("Disrupting {kind}: {}", intent.reason);
+    let about = observe::claim(claim);
+    observe::note(ctx, about, "DisruptionTerminating", told("NodeClaim"));
+    if let Some(node) = snapshot.node_of(claim) {
+        let about = observe::node(node);
+        observe::note(ctx, about, "DisruptionTerminating", told("Node"));
     }
+    claim::delete(ctx, claim, &intent.reason.to_lowercase()).await?;
     Ok(())
 }
 
-async fn give_up(ctx: &Ctx, snapshot: &Snapshot, intent: &Intent, why: &str) {
+/// Undoes a command. True when nothing is left of it.
+async fn give_up(ctx: &Ctx, snapshot: &Snapshot, intent: &Intent, why: &str) -> bool {
     tracing::warn!(
         controller = "disruption.queue",
         command_id = intent.id,
@@ -199,7 +217,12 @@ async fn give_up(ctx: &Ctx, snapshot: &Snapshot, intent: &Intent, why: &str) {
     let n = u32::try_from(missing.count()).unwrap_or(u32::MAX);
     ctx.metrics
         .count(DISRUPTION_QUEUE_FAILURES, &labels, f64::from(n));
-    execute::undo(ctx, intent).await;
+    let moves = moves::of_intent(snapshot, intent);
+    let undone = execute::undo(ctx, intent).await;
+    if undone && ctx.settings.disruption.moves_per_replica > 0 {
+        moves::give_back(ctx, &moves).await;
+    }
+    undone
 }
 
 impl Controller for CommandQueue {
@@ -208,16 +231,14 @@ impl Controller for CommandQueue {
     }
 
     fn concerned(&self, change: &Change, now: &Snapshot) -> Vec<Name> {
-        let claim = now
-            .claim(&change.name)
-            .filter(|_| change.kind == Kind::NodeClaim);
-        let Some(claim) = claim else {
+        if change.kind != Kind::NodeClaim {
             return Vec::new();
-        };
-        match Intent::of(claim) {
-            Some(_) => vec![claim.name().clone()],
-            None => Vec::new(),
         }
+        let is_member = match now.claim(&change.name) {
+            Some(claim) => Intent::of(claim).is_some(),
+            None => self.ledger.knows(&change.name),
+        };
+        is_member.then(|| change.name.clone()).into_iter().collect()
     }
 
     fn all(&self, now: &Snapshot) -> Vec<Name> {
@@ -230,6 +251,6 @@ impl Controller for CommandQueue {
         ctx: &'a Ctx,
         key: &'a Name,
     ) -> BoxFuture<'a, Result<Next, Failure>> {
-        Self::look(ctx, key).boxed()
+        self.look(ctx, key).boxed()
     }
 }

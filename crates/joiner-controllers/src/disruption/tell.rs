@@ -1,34 +1,225 @@
 //! What people hear of disruption: logs, events, metrics, the decision log.
 
-use joiner_disruption::{Decision, Rejection};
-use joiner_model::Name;
-use joiner_runtime::Decision as Record;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use joiner_api::types::NodeClaim;
+use joiner_disruption::{
+    Audience, Command, Decision, Fleet, Member, Pin, Reason, Rejection, Why, pins,
+};
+use joiner_model::{Name, NanoDollars, PodIx, keys};
 use joiner_runtime::metric_names::{
     DISRUPTION_DECISIONS, DISRUPTION_DECISIONS_BY_NODEPOOL, DISRUPTION_FAILED_VALIDATIONS,
     NODECLAIMS_CREATED, NODEPOOLS_ALLOWED_DISRUPTIONS,
 };
+use joiner_runtime::receipt::{
+    DISRUPTION, DisruptionDetails, Kept, Machine, Move, PinnedBy, in_dollars,
+};
+use joiner_runtime::{Decision as Record, Event};
 use joiner_state::live::Snapshot;
-use serde_json::json;
 
 use super::intent::Intent;
 use super::{NAME, Order};
 use crate::context::Ctx;
 use crate::observe;
 
+/// Why a node cannot be consolidated is told this often at most.
+const UNCONSOLIDATABLE_EVERY: Duration = Duration::from_secs(15 * 60);
+/// That a budget allows nothing is told this often at most.
+const BUDGET_EVERY: Duration = Duration::from_secs(60);
+/// Moves in one record.
+const MOVES_MAX: usize = 2_000;
+
+/// What one pass says of a node.
+pub(super) struct Judged {
+    claim: Name,
+    why: Option<Why>,
+    drifted: bool,
+    kept: Kept,
+}
+
+/// What one pass says of every node.
+pub(super) fn judged(fleet: &Fleet<'_>, decision: &Decision) -> Vec<Judged> {
+    let pins = pins(fleet, &decision.verdicts);
+    let verdicts = decision.verdicts.iter().zip(pins);
+    let members = fleet.members.iter().zip(verdicts);
+    members
+        .map(|(member, (verdict, pin))| Judged {
+            claim: member.claim.clone(),
+            drifted: member.drifted.is_some(),
+            kept: kept(fleet, member, verdict.stays.as_ref(), verdict.bound, pin),
+            why: verdict.stays.clone(),
+        })
+        .collect()
+}
+
+fn kept(
+    fleet: &Fleet<'_>,
+    member: &Member,
+    why: Option<&Why>,
+    bound: NanoDollars,
+    pin: Option<Pin>,
+) -> Kept {
+    Kept {
+        machine: machine(fleet, member),
+        because: why.map_or("Going", Why::word).to_owned(),
+        reason: why.map_or_else(|| "it goes".to_owned(), |why| said(why, member)),
+        blocked: why.is_some_and(|why| why.audience(member.drifted.is_some()) == Audience::Blocked),
+        saves_at_most: in_dollars(bound),
+        pin: pin.map(|pin| PinnedBy {
+            pod: pin.pod.to_string(),
+            needs: pin.needs,
+            because: pin.because,
+            largest_hole: pin.largest_hole,
+            more: pin.n_more,
+        }),
+        pods: member.pods.len(),
+        passing: why.is_none_or(Why::is_passing),
+        ..Kept::default()
+    }
+}
+
+/// A reason as a sentence.
+fn said(why: &Why, member: &Member) -> String {
+    let text = match why {
+        Why::Buffer => format!("Node {:?} has buffer pods", member.name),
+        other => other.to_string(),
+    };
+    let mut letters = text.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
+}
+
+fn machine(fleet: &Fleet<'_>, member: &Member) -> Machine {
+    Machine {
+        node_claim: member.claim.to_string(),
+        node: member.name.to_string(),
+        node_pool: fleet.terms(member).name.to_string(),
+        instance_type: member.type_name.to_string(),
+        zone: member.zone.to_string(),
+        capacity_type: member.capacity_type.to_string(),
+        price_per_hour: member.price.map(in_dollars),
+    }
+}
+
 /// What every pool allows, and why nodes stay.
-pub(super) fn decided(ctx: &Ctx, decision: &Decision, nodes: &[Name], snapshot: &Snapshot) {
-    for (node, verdict) in nodes.iter().zip(&decision.verdicts) {
-        if let Some(why) = &verdict.stays {
-            tracing::debug!(controller = NAME, Node = &**node, bound = %verdict.bound, "stays: {why}");
-        }
+pub(super) fn decided(ctx: &Ctx, decision: &Decision, judged: Vec<Judged>, snapshot: &Snapshot) {
+    let mut n_nodes: BTreeMap<String, usize> = BTreeMap::new();
+    for own in &judged {
+        *n_nodes
+            .entry(own.kept.machine.node_pool.clone())
+            .or_default() += 1;
+        stays(ctx, own, snapshot);
     }
     let pools: Vec<_> = snapshot.pools().collect();
     for (pool, reason, allowed) in &decision.allowed {
-        if let Some(pool) = pools.get(*pool) {
-            let labels = [("nodepool", &**pool.name()), ("reason", reason.as_str())];
-            let metrics = &ctx.metrics;
-            metrics.gauge(NODEPOOLS_ALLOWED_DISRUPTIONS, &labels, f64::from(*allowed));
+        let Some(pool) = pools.get(*pool) else {
+            continue;
+        };
+        let labels = [("nodepool", &**pool.name()), ("reason", reason.as_str())];
+        let metrics = &ctx.metrics;
+        metrics.gauge(NODEPOOLS_ALLOWED_DISRUPTIONS, &labels, f64::from(*allowed));
+        if *allowed == 0 && n_nodes.contains_key(&**pool.name()) {
+            no_budget(ctx, observe::pool(pool), *reason);
         }
+    }
+    let all = judged.into_iter().map(|own| own.kept).collect();
+    ctx.decisions
+        .judged(all, snapshot.generation, ctx.clock.now());
+}
+
+fn no_budget(ctx: &Ctx, about: joiner_runtime::About, reason: Reason) {
+    let message =
+        format!("No allowed disruptions for disruption reason {reason} due to blocking budget");
+    let mut event = Event::normal(about, "DisruptionBlocked", message);
+    reason.as_str().clone_into(&mut event.same);
+    event.every = BUDGET_EVERY;
+    ctx.events.tell(event);
+}
+
+/// Tells a node and its claim why it stays, if it is somebody's business.
+fn stays(ctx: &Ctx, own: &Judged, snapshot: &Snapshot) {
+    let Some(why) = &own.why else {
+        return;
+    };
+    let node = own.kept.machine.node.as_str();
+    tracing::debug!(controller = NAME, Node = node, "stays: {why}");
+    let (reason, every) = match why.audience(own.drifted) {
+        Audience::Blocked => ("DisruptionBlocked", joiner_runtime::EVERY),
+        Audience::Unconsolidatable => ("Unconsolidatable", UNCONSOLIDATABLE_EVERY),
+        Audience::Nobody => return,
+    };
+    let node = snapshot.node(node).map(|own| observe::node(own));
+    let claim = snapshot.claim(&own.claim).map(|own| observe::claim(own));
+    for about in node.into_iter().chain(claim) {
+        let mut event = Event::normal(about, reason, own.kept.reason.clone());
+        event.every = every;
+        ctx.events.tell(event);
+    }
+}
+
+/// What a command does to nodes and pods, for whoever asks later.
+pub(super) fn receipt(
+    fleet: &Fleet<'_>,
+    command: &Command,
+    replacements: &[NodeClaim],
+) -> DisruptionDetails {
+    let members = command.members.iter().map(|ix| &fleet.members[*ix]);
+    let mut home: BTreeMap<PodIx, &Name> = BTreeMap::new();
+    for member in members.clone() {
+        home.extend(member.pods.iter().map(|own| (own.pod, &member.name)));
+    }
+    let problem = fleet.problem;
+    let mut moves = Vec::new();
+    let mut add = |pods: &[PodIx], to: String| {
+        let moved = pods.iter().filter_map(|pod| Some((pod, home.get(pod)?)));
+        moves.extend(moved.map(|(pod, from)| Move {
+            pod: problem.pods[pod.0 as usize].name.to_string(),
+            from: from.to_string(),
+            to: to.clone(),
+        }));
+    };
+    for placement in &command.plan.placements {
+        let node = &problem.nodes[placement.node.0 as usize].name;
+        add(&placement.pods, format!("node/{node}"));
+    }
+    let mut bought = Vec::new();
+    let launches = command.plan.launches.iter().map(Some);
+    let launches = launches.chain(std::iter::repeat(None));
+    for (own, launch) in replacements.iter().zip(launches) {
+        let name = &own.metadata.name;
+        let pool = own.metadata.labels.get(joiner_api::labels::NODE_POOL);
+        let mut machine = Machine {
+            node_claim: name.clone(),
+            node_pool: pool.cloned().unwrap_or_default(),
+            ..Machine::default()
+        };
+        if let Some(launch) = launch {
+            let instance_type = &problem.types[launch.offering.0.0 as usize];
+            let offering = &instance_type.offerings[launch.offering.1.0 as usize];
+            let label = |key: &str| {
+                offering
+                    .labels
+                    .get(key)
+                    .map_or("", AsRef::as_ref)
+                    .to_owned()
+            };
+            machine.instance_type = instance_type.name.to_string();
+            machine.zone = label(keys::ZONE);
+            machine.capacity_type = label(keys::CAPACITY_TYPE);
+            machine.price_per_hour = Some(in_dollars(launch.price));
+            add(&launch.pods, format!("nodeclaim/{name}"));
+        }
+        bought.push(machine);
+    }
+    moves.sort_by(|a, b| (&a.from, &a.pod).cmp(&(&b.from, &b.pod)));
+    moves.truncate(MOVES_MAX);
+    DisruptionDetails {
+        removed: members.map(|own| machine(fleet, own)).collect(),
+        replacements: bought,
+        moves,
+        move_cost: in_dollars(command.move_cost),
+        ..DisruptionDetails::default()
     }
 }
 
@@ -122,20 +313,32 @@ pub(super) fn begun(ctx: &Ctx, order: &Order, intent: &Intent) {
         ];
         ctx.metrics.count(NODECLAIMS_CREATED, &labels, 1.0);
     }
+    record(ctx, order, intent, snapshot.generation);
+}
+
+/// Writes a command down.
+fn record(ctx: &Ctx, order: &Order, intent: &Intent, generation: u64) {
+    let command = &order.command;
+    let mut details = order.receipt.clone();
+    details.command = serde_json::to_value(intent).unwrap_or_default();
+    let nodes = order.nodes.iter().map(|node| format!("node/{node}"));
+    let replacements = details.replacements.iter();
+    let claims = command.claims.iter().map(ToString::to_string);
+    let claims = claims.chain(replacements.map(|own| own.node_claim.clone()));
+    let pods = details.moves.iter().map(|own| format!("pod/{}", own.pod));
+    let about = nodes
+        .chain(claims.map(|claim| format!("nodeclaim/{claim}")))
+        .chain(pods);
     ctx.decisions.record(Record {
         time: intent.started,
-        kind: "disruption".to_owned(),
-        generation: snapshot.generation,
+        kind: DISRUPTION.to_owned(),
+        generation,
         outcome: command.why.clone(),
         price_before: Some(command.price_before),
         price_after: Some(command.price_after),
         reasons: vec![format!("{}: {}", intent.reason, command.why)],
         alternatives: Vec::new(),
-        about: order
-            .nodes
-            .iter()
-            .map(|node| format!("node/{node}"))
-            .collect(),
-        details: json!({"command": intent}),
+        about: about.collect(),
+        details: serde_json::to_value(details).unwrap_or_default(),
     });
 }

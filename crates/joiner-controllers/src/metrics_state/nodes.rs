@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use joiner_api::labels::well_known;
 use joiner_model::{Name, Resources};
 use joiner_runtime::metric_names::{
-    NODES_ALLOCATABLE, NODES_SYSTEM_OVERHEAD, NODES_TOTAL_DAEMON_REQUESTS, NODES_TOTAL_POD_REQUESTS,
+    NODES_ALLOCATABLE, NODES_SYSTEM_OVERHEAD, NODES_TOTAL_DAEMON_LIMITS,
+    NODES_TOTAL_DAEMON_REQUESTS, NODES_TOTAL_POD_LIMITS, NODES_TOTAL_POD_REQUESTS,
 };
 use joiner_state::live::{LiveNode, Snapshot};
 
@@ -26,6 +27,10 @@ pub(super) struct NodeRow {
     pods: Resources,
     /// Requests of those that DaemonSets made.
     daemons: Resources,
+    /// Limits of all its pods.
+    pod_limits: Resources,
+    /// Limits of those that DaemonSets made.
+    daemon_limits: Resources,
 }
 
 /// What metrics call well-known labels: `instance_type` for `node.kubernetes.io/instance-type`.
@@ -51,20 +56,24 @@ fn row(now: &Snapshot, node: &Arc<LiveNode>) -> NodeRow {
             labels.entry(label).or_insert_with(|| value.clone());
         }
     }
-    let (mut pods, mut daemons) = (Resources::new(), Resources::new());
-    for pod in now.pods_on(node.name()).filter(|pod| !pod.is_terminal()) {
-        pods.add(pod.requests());
-        if pod.is_daemon() {
-            daemons.add(pod.requests());
-        }
-    }
-    NodeRow {
+    let mut row = NodeRow {
         node: Arc::clone(node),
         managed: now.claim_of(node).is_some(),
         labels: labels.into_iter().collect(),
-        pods,
-        daemons,
+        pods: Resources::new(),
+        daemons: Resources::new(),
+        pod_limits: Resources::new(),
+        daemon_limits: Resources::new(),
+    };
+    for pod in now.pods_on(node.name()).filter(|pod| !pod.is_terminal()) {
+        row.pods.add(pod.requests());
+        row.pod_limits.add(pod.limits());
+        if pod.is_daemon() {
+            row.daemons.add(pod.requests());
+            row.daemon_limits.add(pod.limits());
+        }
     }
+    row
 }
 
 impl NodeRow {
@@ -83,6 +92,8 @@ impl NodeRow {
             NODES_ALLOCATABLE => node.allocatable.clone(),
             NODES_TOTAL_POD_REQUESTS => self.pods.clone(),
             NODES_TOTAL_DAEMON_REQUESTS => self.daemons.clone(),
+            NODES_TOTAL_POD_LIMITS => self.pod_limits.clone(),
+            NODES_TOTAL_DAEMON_LIMITS => self.daemon_limits.clone(),
             NODES_SYSTEM_OVERHEAD => node.capacity.minus_saturating(&node.allocatable),
             _ => Resources::new(),
         }

@@ -1,4 +1,4 @@
-//! What is shown of a small cluster, and what a large one costs.
+//! What is shown of a small cluster.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ fn labels(zone: &str) -> Value {
 
 fn requesting(cpu: &str) -> Value {
     json!({"spec": {"containers": [{"name": "c", "image": "i",
-        "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}]}})
+        "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}, "limits": {"memory": "2Gi"}}}]}})
 }
 
 /// A pool with one node of ours, one foreign node, and a few pods.
@@ -137,6 +137,15 @@ fn nodes_show_what_they_have_and_what_is_asked_of_them() {
     assert_eq!(
         of(NODES_TOTAL_DAEMON_REQUESTS, ours),
         ["cpu 0.5", "memory 1073741824", "pods 1"]
+    );
+    // Nobody limits processors.
+    assert_eq!(
+        of(NODES_TOTAL_POD_LIMITS, ours),
+        ["memory 4294967296", "pods 2"]
+    );
+    assert_eq!(
+        of(NODES_TOTAL_DAEMON_LIMITS, ours),
+        ["memory 2147483648", "pods 1"]
     );
     assert!(of(NODES_TOTAL_POD_REQUESTS, foreign).is_empty());
     assert_eq!(
@@ -408,47 +417,4 @@ async fn families_are_rendered_from_what_is_shown_and_vanish_with_it() {
     assert!(text.contains("karpenter_nodepools_cost_total{nodepool=\"p\"} 0.125\n"));
     drop(shown);
     assert!(!metrics.render().contains("\nkarpenter_pods_state{"));
-}
-
-/// Pods on nodes, ten each.
-fn large(n_pods: usize) -> Snapshot {
-    let mut state = ClusterState::default();
-    for ix in 0..n_pods / 10 {
-        let name = format!("node-{ix:05}");
-        let more = json!({"metadata": {"name": name, "uid": name, "labels": labels("a")},
-            "spec": {"providerID": format!("kwok://{ix}")}});
-        state.apply(Kind::Node, &node(&more));
-    }
-    for ix in 0..n_pods {
-        let name = format!("web-5d4f9c7b6-{ix:05}");
-        let more = json!({"spec": {"nodeName": format!("node-{:05}", ix / 10)},
-            "metadata": {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet",
-                "name": "web-5d4f9c7b6", "uid": "r", "controller": true}]}});
-        state.apply(Kind::Pod, &pod(&name, &more));
-    }
-    state.snapshot()
-}
-
-/// `cargo test --release -p joiner-controllers metrics_state::tests::cost -- --ignored --nocapture`
-#[test]
-#[ignore = "a measurement, not a test"]
-fn cost_of_a_large_cluster() {
-    let clock = || std::time::Instant::now();
-    let now = Arc::new(large(100_000));
-    let mut waits = Waits::default();
-    for round in ["first", "second"] {
-        let started = clock();
-        waits.follow(&now, None, at(100));
-        println!("{round} look at waits: {:?}", started.elapsed());
-    }
-    let started = clock();
-    let look = Look::new(Arc::clone(&now), &catalogs(), waits, at(100));
-    println!("look: {:?}", started.elapsed());
-    let metrics = Metrics::new(Clock::new(at(100), 1), &Build::default());
-    let shown = Arc::new(Shown::default());
-    show(&metrics, &shown);
-    *shown.lock().unwrap() = Some(Arc::new(look));
-    let started = clock();
-    let text = metrics.render();
-    println!("render of {} bytes: {:?}", text.len(), started.elapsed());
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use joiner_api::labels::{INITIALIZED, NODE_POOL, REGISTERED};
 use joiner_api::types::ResourceMap;
 use joiner_model::{Name, ResourceName, Resources};
@@ -15,7 +14,7 @@ use serde_json::json;
 
 use super::{managed, names};
 use crate::context::{Ctx, Failure, Next};
-use crate::engine::Controller;
+use crate::engine::Stateless;
 
 /// Between two looks: a pool of many nodes would else be written for each of them.
 const EVERY: Duration = Duration::from_secs(5);
@@ -89,36 +88,30 @@ fn capacity(claim: &LiveClaim, node: Option<&LiveNode>) -> Resources {
     all
 }
 
-/// Counts what pools have.
-#[derive(Clone, Copy, Debug)]
-pub struct Counter;
-
-impl Counter {
-    async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
-        let now = ctx.world.snapshot();
-        let Some(pool) = managed(ctx, &now, key) else {
-            return Ok(Next::Done);
-        };
-        let usage = usage(&now, key);
-        let n_nodes = i64::try_from(usage.get(&ResourceName::parse(NODES))).unwrap_or(i64::MAX);
-        let wanted: BTreeMap<&str, String> = usage.rendered().collect();
-        let status = pool.pool.status.as_ref();
-        let known = status.and_then(|status| status.resources.as_ref());
-        let counted = status.and_then(|status| status.nodes) == Some(n_nodes);
-        if counted && known.is_some_and(|known| is_same(known, &wanted)) {
-            return Ok(Next::Again(EVERY));
+async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
+    let now = ctx.world.snapshot();
+    let Some(pool) = managed(ctx, &now, key) else {
+        return Ok(Next::Done);
+    };
+    let usage = usage(&now, key);
+    let n_nodes = i64::try_from(usage.get(&ResourceName::parse(NODES))).unwrap_or(i64::MAX);
+    let wanted: BTreeMap<&str, String> = usage.rendered().collect();
+    let status = pool.pool.status.as_ref();
+    let known = status.and_then(|status| status.resources.as_ref());
+    let counted = status.and_then(|status| status.nodes) == Some(n_nodes);
+    if counted && known.is_some_and(|known| is_same(known, &wanted)) {
+        return Ok(Next::Again(EVERY));
+    }
+    let mut resources = json!(wanted);
+    for gone in known.iter().flat_map(|known| known.keys()) {
+        if !wanted.contains_key(gone.as_str()) {
+            resources[gone.as_str()] = serde_json::Value::Null;
         }
-        let mut resources = json!(wanted);
-        for gone in known.iter().flat_map(|known| known.keys()) {
-            if !wanted.contains_key(gone.as_str()) {
-                resources[gone.as_str()] = serde_json::Value::Null;
-            }
-        }
-        let patch = json!({"status": {"resources": resources, "nodes": n_nodes}});
-        match ctx.api.patch_status(Kind::NodePool, key, &patch).await {
-            Ok(_) | Err(ApiFailure::NotFound) => Ok(Next::Again(EVERY)),
-            Err(failure) => Err(failure.into()),
-        }
+    }
+    let patch = json!({"status": {"resources": resources, "nodes": n_nodes}});
+    match ctx.api.patch_status(Kind::NodePool, key, &patch).await {
+        Ok(_) | Err(ApiFailure::NotFound) => Ok(Next::Again(EVERY)),
+        Err(failure) => Err(failure.into()),
     }
 }
 
@@ -130,28 +123,19 @@ fn is_same(known: &ResourceMap, wanted: &BTreeMap<&str, String>) -> bool {
     known.len() == wanted.len() && wanted.iter().all(same)
 }
 
-impl Controller for Counter {
-    fn name(&self) -> &'static str {
-        "nodepool.counter"
-    }
-
-    fn concerned(&self, change: &Change, _now: &Snapshot) -> Vec<Name> {
-        let is_new = change.kind == Kind::NodePool && change.what == What::Appeared;
-        is_new.then(|| change.name.clone()).into_iter().collect()
-    }
-
-    fn all(&self, now: &Snapshot) -> Vec<Name> {
-        names(now)
-    }
-
-    fn reconcile<'a>(
-        &'a self,
-        ctx: &'a Ctx,
-        key: &'a Name,
-    ) -> BoxFuture<'a, Result<Next, Failure>> {
-        Self::look(ctx, key).boxed()
-    }
+/// New pools; afterwards they are counted by the clock.
+fn is_new(change: &Change, _now: &Snapshot) -> Vec<Name> {
+    let is_new = change.kind == Kind::NodePool && change.what == What::Appeared;
+    is_new.then(|| change.name.clone()).into_iter().collect()
 }
+
+/// Counts what pools have.
+pub(super) const COUNTER: Stateless = Stateless {
+    name: "nodepool.counter",
+    concerned: is_new,
+    all: names,
+    look: |ctx, key| look(ctx, key).boxed(),
+};
 
 #[cfg(test)]
 mod tests {

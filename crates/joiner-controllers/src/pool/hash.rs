@@ -2,17 +2,16 @@
 //! to a new way of hashing.
 
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use joiner_api::labels::{NODE_POOL_HASH, NODE_POOL_HASH_VERSION, NODE_POOL_HASH_VERSION_VALUE};
 use joiner_api::node_pool_hash;
 use joiner_model::Name;
 use joiner_runtime::ApiFailure;
-use joiner_state::live::{Change, Conditions as _, Kind, LiveClaim, LivePool, Snapshot};
+use joiner_state::live::{Conditions as _, Kind, LiveClaim, LivePool};
 use serde_json::{Value, json};
 
 use super::{managed, names, of_pool};
 use crate::context::{Ctx, Failure, Next};
-use crate::engine::Controller;
+use crate::engine::Stateless;
 
 /// Annotations to write.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,25 +48,19 @@ pub fn stamps<'s>(pool: &LivePool, claims: impl Iterator<Item = &'s LiveClaim>) 
     stamps
 }
 
-/// Keeps hashes current.
-#[derive(Clone, Copy, Debug)]
-pub struct HashKeeper;
-
-impl HashKeeper {
-    async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
-        let now = ctx.world.snapshot();
-        let Some(pool) = managed(ctx, &now, key) else {
-            return Ok(Next::Done);
-        };
-        let stamps = stamps(pool, now.claims_of_pool(key).map(AsRef::as_ref));
-        for (name, annotations) in &stamps.claims {
-            annotate(ctx, Kind::NodeClaim, name, annotations).await?;
-        }
-        if let Some(annotations) = &stamps.pool {
-            annotate(ctx, Kind::NodePool, key, annotations).await?;
-        }
-        Ok(Next::Done)
+async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
+    let now = ctx.world.snapshot();
+    let Some(pool) = managed(ctx, &now, key) else {
+        return Ok(Next::Done);
+    };
+    let stamps = stamps(pool, now.claims_of_pool(key).map(AsRef::as_ref));
+    for (name, annotations) in &stamps.claims {
+        annotate(ctx, Kind::NodeClaim, name, annotations).await?;
     }
+    if let Some(annotations) = &stamps.pool {
+        annotate(ctx, Kind::NodePool, key, annotations).await?;
+    }
+    Ok(Next::Done)
 }
 
 async fn annotate(ctx: &Ctx, kind: Kind, name: &Name, annotations: &Value) -> Result<(), Failure> {
@@ -78,27 +71,13 @@ async fn annotate(ctx: &Ctx, kind: Kind, name: &Name, annotations: &Value) -> Re
     }
 }
 
-impl Controller for HashKeeper {
-    fn name(&self) -> &'static str {
-        "nodepool.hash"
-    }
-
-    fn concerned(&self, change: &Change, _now: &Snapshot) -> Vec<Name> {
-        of_pool(change)
-    }
-
-    fn all(&self, now: &Snapshot) -> Vec<Name> {
-        names(now)
-    }
-
-    fn reconcile<'a>(
-        &'a self,
-        ctx: &'a Ctx,
-        key: &'a Name,
-    ) -> BoxFuture<'a, Result<Next, Failure>> {
-        Self::look(ctx, key).boxed()
-    }
-}
+/// Keeps hashes current.
+pub(super) const HASH: Stateless = Stateless {
+    name: "nodepool.hash",
+    concerned: |change, _| of_pool(change),
+    all: names,
+    look: |ctx, key| look(ctx, key).boxed(),
+};
 
 #[cfg(test)]
 mod tests {

@@ -23,11 +23,11 @@ use joiner_state::NodeClassRef;
 use joiner_state::live::{Change, Kind, LiveClass, LivePool, Snapshot};
 use serde_json::{Value, json};
 
-pub use counter::{Counter, usage};
-pub use hash::{HashKeeper, Stamps, stamps};
-pub use readiness::{Readiness, readiness};
+pub use counter::usage;
+pub use hash::{Stamps, stamps};
+pub use readiness::readiness;
 pub use registration_health::{Registration, Verdict, registration};
-pub use validation::{Validation, validation};
+pub use validation::validation;
 
 use crate::conditions::Finished;
 use crate::context::{Ctx, Failure, Next};
@@ -41,10 +41,10 @@ const AFTER_CONFLICT: Duration = Duration::from_millis(500);
 #[must_use]
 pub fn controllers() -> Vec<Arc<dyn Controller>> {
     vec![
-        Arc::new(HashKeeper),
-        Arc::new(Counter),
-        Arc::new(Readiness),
-        Arc::new(Validation),
+        Arc::new(hash::HASH),
+        Arc::new(counter::COUNTER),
+        Arc::new(readiness::READINESS),
+        Arc::new(validation::VALIDATION),
         Arc::new(Registration),
     ]
 }

@@ -1,17 +1,16 @@
 //! Controller `nodepool.readiness`: whether the class of a pool can be used.
 
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use jiff::Timestamp;
 use joiner_api::types::ConditionStatus;
 use joiner_model::Name;
-use joiner_state::live::{Change, Conditions as _, LiveClass, LivePool, Snapshot};
+use joiner_state::live::{Conditions as _, LiveClass, LivePool};
 use serde_json::json;
 
 use super::{conditions, managed, names, of_pool_or_class, write};
 use crate::conditions::{ConditionSet, Finished, POOL_DEPENDENTS, READY};
 use crate::context::{Ctx, Failure, Next};
-use crate::engine::Controller;
+use crate::engine::Stateless;
 
 const NODE_CLASS_READY: &str = "NodeClassReady";
 
@@ -53,52 +52,32 @@ fn verdict(pool: &LivePool, class: Option<&LiveClass>) -> Result<(), (String, St
     }
 }
 
+async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
+    let now = ctx.world.snapshot();
+    let Some(pool) = managed(ctx, &now, key) else {
+        return Ok(Next::Done);
+    };
+    let class = now.class(&pool.class).map(AsRef::as_ref);
+    let finished = readiness(pool, class, ctx.clock.now());
+    if !finished.changed {
+        return Ok(Next::Done);
+    }
+    write(ctx, pool, &finished, json!({})).await
+}
+
 /// Follows the classes of pools.
-#[derive(Clone, Copy, Debug)]
-pub struct Readiness;
-
-impl Readiness {
-    async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
-        let now = ctx.world.snapshot();
-        let Some(pool) = managed(ctx, &now, key) else {
-            return Ok(Next::Done);
-        };
-        let class = now.class(&pool.class).map(AsRef::as_ref);
-        let finished = readiness(pool, class, ctx.clock.now());
-        if !finished.changed {
-            return Ok(Next::Done);
-        }
-        write(ctx, pool, &finished, json!({})).await
-    }
-}
-
-impl Controller for Readiness {
-    fn name(&self) -> &'static str {
-        "nodepool.readiness"
-    }
-
-    fn concerned(&self, change: &Change, now: &Snapshot) -> Vec<Name> {
-        of_pool_or_class(change, now)
-    }
-
-    fn all(&self, now: &Snapshot) -> Vec<Name> {
-        names(now)
-    }
-
-    fn reconcile<'a>(
-        &'a self,
-        ctx: &'a Ctx,
-        key: &'a Name,
-    ) -> BoxFuture<'a, Result<Next, Failure>> {
-        Self::look(ctx, key).boxed()
-    }
-}
+pub(super) const READINESS: Stateless = Stateless {
+    name: "nodepool.readiness",
+    concerned: of_pool_or_class,
+    all: names,
+    look: |ctx, key| look(ctx, key).boxed(),
+};
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::pool::made::{at, class, made, pool};
-    use joiner_state::live::{Kind, What};
+    use joiner_state::live::{Change, Kind, What};
     use serde_json::Value;
 
     fn ready(status: &str, reason: &str) -> Value {
@@ -167,6 +146,6 @@ mod tests {
             what: What::Appeared,
             about: None,
         };
-        assert_eq!(Readiness.concerned(&change, &now), ["p".into()]);
+        assert_eq!((READINESS.concerned)(&change, &now), ["p".into()]);
     }
 }

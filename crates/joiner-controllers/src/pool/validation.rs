@@ -1,17 +1,16 @@
 //! Controller `nodepool.validation`: whether a pool makes sense, beyond what its schema can say.
 
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use jiff::Timestamp;
 use joiner_api::validation::validate_node_pool;
 use joiner_model::Name;
-use joiner_state::live::{Change, LivePool, Snapshot};
+use joiner_state::live::LivePool;
 use serde_json::json;
 
 use super::{conditions, managed, names, of_pool, write};
 use crate::conditions::{ConditionSet, Finished, POOL_DEPENDENTS};
 use crate::context::{Ctx, Failure, Next};
-use crate::engine::Controller;
+use crate::engine::Stateless;
 
 const VALIDATION_SUCCEEDED: &str = "ValidationSucceeded";
 
@@ -29,45 +28,25 @@ pub fn validation(pool: &LivePool, now: Timestamp) -> Finished {
     set.finished()
 }
 
+async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
+    let now = ctx.world.snapshot();
+    let Some(pool) = managed(ctx, &now, key) else {
+        return Ok(Next::Done);
+    };
+    let finished = validation(pool, ctx.clock.now());
+    if !finished.changed {
+        return Ok(Next::Done);
+    }
+    write(ctx, pool, &finished, json!({})).await
+}
+
 /// Judges pools.
-#[derive(Clone, Copy, Debug)]
-pub struct Validation;
-
-impl Validation {
-    async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
-        let now = ctx.world.snapshot();
-        let Some(pool) = managed(ctx, &now, key) else {
-            return Ok(Next::Done);
-        };
-        let finished = validation(pool, ctx.clock.now());
-        if !finished.changed {
-            return Ok(Next::Done);
-        }
-        write(ctx, pool, &finished, json!({})).await
-    }
-}
-
-impl Controller for Validation {
-    fn name(&self) -> &'static str {
-        "nodepool.validation"
-    }
-
-    fn concerned(&self, change: &Change, _now: &Snapshot) -> Vec<Name> {
-        of_pool(change)
-    }
-
-    fn all(&self, now: &Snapshot) -> Vec<Name> {
-        names(now)
-    }
-
-    fn reconcile<'a>(
-        &'a self,
-        ctx: &'a Ctx,
-        key: &'a Name,
-    ) -> BoxFuture<'a, Result<Next, Failure>> {
-        Self::look(ctx, key).boxed()
-    }
-}
+pub(super) const VALIDATION: Stateless = Stateless {
+    name: "nodepool.validation",
+    concerned: |change, _| of_pool(change),
+    all: names,
+    look: |ctx, key| look(ctx, key).boxed(),
+};
 
 #[cfg(test)]
 mod tests {

@@ -15,6 +15,8 @@ use crate::settings::Batching;
 const QUIET_MIN: Duration = Duration::from_millis(40);
 /// No burst is waited for longer than this after its last pod.
 const QUIET_MAX: Duration = Duration::from_secs(1);
+/// A scheduler that keeps up has fewer pods than this before it at any moment.
+const BACKLOG_MIN: usize = 3;
 /// A plan that failed is made anew after this long at the earliest.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(1);
 /// How long it is remembered that somebody was planned for.
@@ -58,6 +60,15 @@ impl Batch {
             if self.grown.checked_add(QUIET_MAX).is_ok_and(|end| end < now) {
                 self.burst = now;
             }
+            self.grown = now;
+        }
+    }
+
+    /// So many pods are there that the scheduler has not come to yet. While they are many it has a
+    /// backlog, and the burst goes on even if nobody was turned down for a moment.
+    pub(crate) fn expect(&mut self, n_fresh: usize, now: Timestamp) {
+        let many = BACKLOG_MIN.max(self.asked.len() / 20);
+        if self.opened.is_some() && n_fresh > many {
             self.grown = now;
         }
     }
@@ -151,6 +162,25 @@ mod tests {
         // However long it grows, there is an end to it.
         for n in 100..2_000i64 {
             batch.ask(&n.to_string().into(), ms(n * 30));
+        }
+        assert_eq!(batch.closes(adaptive()), Some(ms(10_000)));
+    }
+
+    #[test]
+    fn a_burst_goes_on_while_the_scheduler_has_a_backlog() {
+        let mut batch = Batch::default();
+        batch.expect(100, ms(0));
+        assert_eq!(batch.closes(adaptive()), None, "nobody asked");
+        batch.ask(&"a".into(), ms(0));
+        for n in 1..20i64 {
+            batch.expect(50, ms(n * 100));
+            assert!(batch.closes(adaptive()) > Some(ms(n * 100)), "at {n}");
+        }
+        // A few are there at any time, and the backlog of a scheduler that hangs is not waited for.
+        batch.expect(3, ms(2_800));
+        assert!(batch.closes(adaptive()) <= Some(ms(2_900)));
+        for n in 20..200i64 {
+            batch.expect(50, ms(n * 100));
         }
         assert_eq!(batch.closes(adaptive()), Some(ms(10_000)));
     }

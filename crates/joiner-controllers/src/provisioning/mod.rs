@@ -9,6 +9,8 @@
 
 mod batch;
 pub(crate) mod claims;
+mod left_over;
+pub(crate) mod propose;
 mod tell;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +28,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use self::batch::Batch;
 use self::claims::NewClaim;
+use self::left_over::Fates;
 use crate::catalogs::Lists;
 use crate::context::Ctx;
 
@@ -41,18 +44,24 @@ pub async fn run(ctx: Ctx) {
     let mut changes = ctx.world.subscribe();
     let mut batch = Batch::default();
     let mut lacks_pools = false;
+    let mut fates = Fates::default();
     loop {
         if lacks_pools && has_usable_pool(&ctx.world.snapshot()) {
             lacks_pools = false;
             batch.forget();
         }
         if ctx.world.is_listed() {
-            ask(&mut batch, &ctx.world.snapshot(), ctx.clock.now());
+            let now = ctx.world.snapshot();
+            ask(&mut batch, &now, ctx.clock.now());
+            // Buffers ask again and again, but nobody asks when the last one is gone.
+            if now.buffers().next().is_none() {
+                ctx.nominations.set_headroom(BTreeSet::new());
+            }
         }
         let now = ctx.clock.now();
         let closes = batch.closes(ctx.settings.batching);
         if closes.is_some_and(|at| at <= now) {
-            match pass(&ctx).await {
+            match pass(&ctx, &mut fates).await {
                 Pass::Done => batch.close(ctx.clock.now()),
                 Pass::NoPools => {
                     batch.close(ctx.clock.now());
@@ -131,6 +140,7 @@ fn ask(batch: &mut Batch, now: &Snapshot, at: Timestamp) {
     for pod in now.provisionable() {
         batch.ask(&pod.uid, at);
     }
+    batch.expect(now.n_fresh(), at);
     for node in now.leaving_nodes() {
         if now.movable_pods(node.name(), at).next().is_some() {
             batch.ask(&node.meta.uid, at);
@@ -160,7 +170,7 @@ enum Pass {
     Failed,
 }
 
-async fn pass(ctx: &Ctx) -> Pass {
+async fn pass(ctx: &Ctx, fates: &mut Fates) -> Pass {
     let now = ctx.world.snapshot();
     if is_unsettled(&now) {
         return Pass::NotYet;
@@ -193,10 +203,15 @@ async fn pass(ctx: &Ctx) -> Pass {
     if !plan.launches.is_empty() || !plan.unplaced.is_empty() {
         tell::found(&asked, &plan);
     }
+    crate::metrics_state::zones::show(ctx, NAME, &asked);
     let created = create(ctx, &now, &asked, &plan).await;
+    ctx.nominations
+        .plan(propose::planned(&now, &asked, &plan, &created));
     tell::pods(ctx, &now, &asked, &plan, &created);
+    tell::decide(ctx, &now, &asked, &plan, &created, fates);
     tell::buffers(ctx, &asked, &plan, &headroom).await;
     let all_created = created.len() == plan.launches.len();
+    fates.tell(ctx, now, asked, plan);
     if all_created {
         Pass::Done
     } else {

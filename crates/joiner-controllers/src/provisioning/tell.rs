@@ -1,15 +1,20 @@
 //! What people hear of a plan: logs, events, metrics, the decision log.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use joiner_api::types::NodeClaim;
-use joiner_model::{Name, NanoDollars, Plan, Problem, Unplaced};
+use joiner_model::{Launch, Name, NanoDollars, NodeIx, Plan, PodIx, Problem, keys};
+use joiner_runtime::receipt::{
+    Alternative, LeftOver, Machine, PROVISIONING, PlannedNode, ProvisioningDetails, Seated,
+    in_dollars,
+};
 use joiner_runtime::{About, Decision, Event};
 use joiner_state::live::{Asked, LivePod, PLANNED, Snapshot, VirtualPod};
-use serde_json::json;
 
 use super::NAME;
+use super::left_over::{self, Fates};
 use crate::buffer::{self, Placed};
 use crate::context::Ctx;
 use crate::nominations::Nominations;
@@ -18,6 +23,10 @@ use crate::nominations::Nominations;
 const REFUSED_EVERY: Duration = Duration::from_secs(300);
 /// Reasons in one event.
 const REASONS_MAX: usize = 5;
+/// Letters of the reasons and the hint in one event; servers refuse more than 1024 in all.
+const MESSAGE_MAX: usize = 950;
+/// Other types that are written down for a node.
+const NEXT_BEST_MAX: usize = 3;
 /// Instance types in one line.
 const TYPES_SHOWN_MAX: usize = 4;
 
@@ -84,7 +93,7 @@ pub(super) fn would_create(claim: &NodeClaim, pool: &str, n_pods: usize) {
     );
 }
 
-/// Tells every pod what became of it, and writes the decision down.
+/// Tells every pod that has a place where it is.
 pub(super) fn pods(
     ctx: &Ctx,
     now: &Snapshot,
@@ -107,10 +116,7 @@ pub(super) fn pods(
     }
     for placement in &plan.placements {
         let node = &problem.nodes[placement.node.0 as usize].name;
-        let target = match asked.in_flight.get(&placement.node) {
-            Some(claim) => format!("nodeclaim/{claim}"),
-            None => format!("node/{node}"),
-        };
+        let target = target(asked, placement.node);
         let real = placement.pods.iter().filter_map(pod);
         let mut any = false;
         for pod in real.filter(|pod| pod.is_provisionable()) {
@@ -121,13 +127,7 @@ pub(super) fn pods(
             ctx.nominations.nominate(node, at, lasting);
         }
     }
-    for unplaced in &plan.unplaced {
-        if let Some(pod) = pod(&unplaced.pod) {
-            refused(ctx, pod, unplaced);
-        }
-    }
     gauges(ctx, asked, plan);
-    decide(ctx, now, asked, plan, created);
 }
 
 /// Tells capacity buffers what became of their headroom.
@@ -185,32 +185,47 @@ fn nominated(ctx: &Ctx, pod: &LivePod, target: &str) {
     });
 }
 
-fn refused(ctx: &Ctx, pod: &LivePod, unplaced: &Unplaced) {
+/// Tells a pod why it has no place, and what would help if that is known.
+pub(super) fn refused(ctx: &Ctx, pod: &LivePod, reasons: &[String], why: Option<Arc<LeftOver>>) {
     ctx.pod_decisions.refused(&pod.uid, ctx.clock.now());
-    let reasons: Vec<String> = unplaced.refusals.iter().map(ToString::to_string).collect();
-    let mut shown = reasons
-        .iter()
-        .take(REASONS_MAX)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join("; ");
+    let mut shown = reasons[..reasons.len().min(REASONS_MAX)].join("; ");
     if reasons.len() > REASONS_MAX {
         shown = format!("{shown}; and {} more", reasons.len() - REASONS_MAX);
     }
+    let helps = why.as_ref().and_then(|own| own.changes.first());
+    let hint = helps.map(left_over::help).unwrap_or_default();
     tracing::error!(
         controller = NAME,
         Pod = &*pod.name,
         reasons = shown,
+        hint,
         "could not schedule pod"
     );
     ctx.events.tell(Event {
         about: about(pod),
         warning: true,
         reason: "FailedScheduling".into(),
-        message: format!("Failed to schedule pod, {shown}"),
+        message: refusal(&shown, &hint),
         same: String::new(),
         every: REFUSED_EVERY,
     });
+}
+
+/// The message of a refusal: what would help has its place also when there are many reasons.
+fn refusal(reasons: &str, hint: &str) -> String {
+    if hint.is_empty() {
+        return format!("Failed to schedule pod, {reasons}");
+    }
+    let room = MESSAGE_MAX.saturating_sub(hint.len());
+    let fits = |at: &usize| *at <= room && reasons.is_char_boundary(*at);
+    let reasons = match reasons.len() <= room {
+        true => reasons.to_owned(),
+        false => {
+            let end = (0..=room).rev().find(fits).unwrap_or(0);
+            format!("{}…", &reasons[..end])
+        }
+    };
+    format!("Failed to schedule pod, {reasons}. It would help to {hint}")
 }
 
 fn gauges(ctx: &Ctx, asked: &Asked, plan: &Plan) {
@@ -229,43 +244,117 @@ fn gauges(ctx: &Ctx, asked: &Asked, plan: &Plan) {
     );
 }
 
-fn decide(ctx: &Ctx, now: &Snapshot, asked: &Asked, plan: &Plan, created: &BTreeMap<usize, Name>) {
-    // Pods that wait for a node to come are planned for again and again: that is no decision.
-    if plan.launches.is_empty() && plan.unplaced.is_empty() {
+/// Writes the plan down: what is bought for whom, and who goes to nodes there are.
+pub(super) fn decide(
+    ctx: &Ctx,
+    now: &Snapshot,
+    asked: &Asked,
+    plan: &Plan,
+    created: &BTreeMap<usize, Name>,
+    fates: &mut Fates,
+) {
+    fates.forget(now);
+    let problem = &asked.problem;
+    let name = |pod: &PodIx| problem.pods[pod.0 as usize].name.clone();
+    let mut nodes = Vec::new();
+    for (ix, launch) in plan.launches.iter().enumerate() {
+        for pod in launch.pods.iter().filter_map(|pod| now.pod(&name(pod))) {
+            fates.is_new_place(pod);
+        }
+        let claim = created.get(&ix).map(ToString::to_string);
+        nodes.push(planned(problem, launch, claim.unwrap_or_default()));
+    }
+    let mut placed = Vec::new();
+    for placement in &plan.placements {
+        let waiting = placement.pods.iter().filter_map(|pod| now.pod(&name(pod)));
+        let waiting = waiting.filter(|pod| pod.is_provisionable());
+        // Pods that wait for a node to come are planned for again and again: that is no news.
+        let news = waiting.filter(|pod| fates.is_new_place(pod));
+        let pods: Vec<String> = news.map(|pod| pod.name.to_string()).collect();
+        if !pods.is_empty() {
+            placed.push(Seated {
+                on: target(asked, placement.node),
+                pods,
+            });
+        }
+    }
+    if nodes.is_empty() && placed.is_empty() {
         return;
     }
-    let problem = &asked.problem;
-    let nodes = plan.launches.iter().enumerate().map(|(ix, launch)| {
-        let instance_type = &problem.types[launch.offering.0.0 as usize];
-        let offering = &instance_type.offerings[launch.offering.1.0 as usize];
-        json!({
-            "nodeClaim": created.get(&ix).map(|name| &**name),
-            "nodePool": &*problem.pools[launch.pool.0 as usize].name,
-            "instanceType": &*instance_type.name,
-            "offering": offering.labels.iter().map(|(k, v)| (k.to_string(), json!(&**v))).collect::<serde_json::Map<_, _>>(),
-            "pricePerHour": launch.price.to_string(),
-            "alternatives": launch.types.len(),
-            "pods": launch.pods.iter().map(|pod| &*problem.pods[pod.0 as usize].name).collect::<Vec<_>>(),
-        })
-    });
-    let unplaced = plan.unplaced.iter().map(|own| {
-        json!({
-            "pod": &*problem.pods[own.pod.0 as usize].name,
-            "reasons": own.refusals.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        })
-    });
+    let claims = created.values().map(|claim| format!("nodeclaim/{claim}"));
+    let pods = nodes.iter().flat_map(|own| &own.pods);
+    let pods = pods.chain(placed.iter().flat_map(|own| &own.pods));
+    let about = claims.chain(pods.map(|pod| format!("pod/{pod}"))).collect();
+    let details = ProvisioningDetails {
+        nodes,
+        placed,
+        left_over: plan.unplaced.len(),
+    };
     ctx.decisions.record(Decision {
         time: ctx.clock.now(),
-        kind: "provisioning".to_owned(),
+        kind: PROVISIONING.to_owned(),
         generation: now.generation,
         outcome: outcome(problem, plan),
         price_before: None,
         price_after: Some(plan.cost.price),
-        reasons: vec![format!("no legal placement of these pods costs less than {}", plan.cost.bound)],
+        reasons: vec![format!(
+            "no legal placement of these pods costs less than {}",
+            plan.cost.bound
+        )],
         alternatives: Vec::new(),
-        about: created.values().map(ToString::to_string).collect(),
-        details: json!({"nodes": nodes.collect::<Vec<_>>(), "unplaced": unplaced.collect::<Vec<_>>()}),
+        about,
+        details: serde_json::to_value(details).unwrap_or_default(),
     });
+}
+
+/// A node of the plan, with what would have done as well.
+fn planned(problem: &Problem, launch: &Launch, node_claim: String) -> PlannedNode {
+    let instance_type = &problem.types[launch.offering.0.0 as usize];
+    let offering = &instance_type.offerings[launch.offering.1.0 as usize];
+    let label = |key: &str| {
+        offering
+            .labels
+            .get(key)
+            .map_or("", AsRef::as_ref)
+            .to_owned()
+    };
+    let others = launch.types.iter().filter(|ty| **ty != launch.offering.0);
+    let next_best = others.filter_map(|ty| {
+        let own = &problem.types[ty.0 as usize];
+        let sold = own.offerings.iter().filter(|own| own.available);
+        let allowed = sold.filter(|own| {
+            let mut asked = launch.requirements.iter();
+            asked.all(|r| own.labels.get(r.key()).is_none_or(|value| r.has(value)))
+        });
+        Some(Alternative {
+            instance_type: own.name.to_string(),
+            price_per_hour: in_dollars(allowed.map(|own| own.price).min()?),
+        })
+    });
+    PlannedNode {
+        machine: Machine {
+            node_claim,
+            node: String::new(),
+            node_pool: problem.pools[launch.pool.0 as usize].name.to_string(),
+            instance_type: instance_type.name.to_string(),
+            zone: label(keys::ZONE),
+            capacity_type: label(keys::CAPACITY_TYPE),
+            price_per_hour: Some(in_dollars(launch.price)),
+        },
+        types: launch.types.len(),
+        next_best: next_best.take(NEXT_BEST_MAX).collect(),
+        pods: (launch.pods.iter())
+            .map(|pod| problem.pods[pod.0 as usize].name.to_string())
+            .collect(),
+    }
+}
+
+/// A node of the problem, as pods are told of it.
+fn target(asked: &Asked, node: NodeIx) -> String {
+    match asked.in_flight.get(&node) {
+        Some(claim) => format!("nodeclaim/{claim}"),
+        None => format!("node/{}", asked.problem.nodes[node.0 as usize].name),
+    }
 }
 
 /// Dollars for people: four decimals.
@@ -319,6 +408,23 @@ fn outcome(problem: &Problem, plan: &Plan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_keeps_its_hint_whatever_its_reasons() {
+        assert_eq!(refusal("a; b", ""), "Failed to schedule pod, a; b");
+        let short = refusal("no pool", "add one: it would go to x for $0.1000 an hour");
+        assert_eq!(
+            short,
+            "Failed to schedule pod, no pool. It would help to add one: it would go to x for \
+             $0.1000 an hour"
+        );
+        let long = refusal(&"ä".repeat(900), "add a NodePool");
+        assert!(
+            long.ends_with("…. It would help to add a NodePool"),
+            "{long}"
+        );
+        assert!(long.len() <= 1024, "{}", long.len());
+    }
 
     #[test]
     fn prices_have_four_decimals() {

@@ -12,9 +12,9 @@ use futures::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 use joiner_model::Name;
 use joiner_runtime::{ApiFailure, Delete};
-use joiner_state::live::{Change, Conditions as _, Kind, LiveClaim, LivePod, LivePool, Snapshot};
+use joiner_state::live::{Change, Kind, LiveClaim, LivePod, LivePool, Snapshot};
 
-use super::{AT_ONCE, CLAIMS_MAX, concerned, names, replicas};
+use super::{AT_ONCE, CLAIMS_MAX, concerned, is_pending, names, replicas};
 use crate::context::{Ctx, Failure, Next};
 use crate::engine::Controller;
 use crate::pool::is_managed;
@@ -48,8 +48,7 @@ pub fn excess(now: &Snapshot, pool: &LivePool, at: Timestamp) -> Vec<Arc<LiveCla
         return Vec::new();
     };
     let claims = now.claims_of_pool(pool.name());
-    let running =
-        claims.filter(|claim| claim.meta.deleting.is_none() && !claim.is_true("DisruptionReason"));
+    let running = claims.filter(|claim| claim.meta.deleting.is_none() && !is_pending(now, claim));
     let mut running: Vec<Arc<LiveClaim>> = running.cloned().collect();
     let n_excess = (running.len() as u64).saturating_sub(replicas);
     if n_excess == 0 {
@@ -255,6 +254,15 @@ mod tests {
             launched("b", deleting.clone()),
         ]);
         assert!(excess(&going, going.pool("p").unwrap(), at).is_empty());
+        let tainted = json!({"spec": {"taints": [
+            {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}]}});
+        let replaced = made(vec![
+            pool("p", one.clone()),
+            launched("a", json!({})),
+            node("a", tainted),
+            claim("its-replacement", json!({})),
+        ]);
+        assert!(excess(&replaced, replaced.pool("p").unwrap(), at).is_empty());
         let whole = made(vec![
             pool("p", crate::pool::made::merged(one, deleting)),
             launched("a", json!({})),

@@ -11,8 +11,9 @@ mod up;
 
 use std::sync::Arc;
 
+use joiner_api::labels::DISRUPTED_TAINT;
 use joiner_model::{Name, ResourceName};
-use joiner_state::live::{Change, Conditions as _, Kind, LivePool, Snapshot};
+use joiner_state::live::{Change, Conditions as _, Kind, LiveClaim, LivePool, Snapshot};
 use joiner_state::quantity::Quantity;
 
 pub use down::{StaticDeprovisioning, excess};
@@ -54,7 +55,7 @@ impl Counts {
         for claim in now.claims_of_pool(pool) {
             if claim.meta.deleting.is_some() {
                 counts.deleting += 1;
-            } else if claim.is_true("DisruptionReason") {
+            } else if is_pending(now, claim) {
                 counts.pending += 1;
             } else {
                 counts.running += 1;
@@ -68,6 +69,13 @@ impl Counts {
     pub fn total(self) -> u64 {
         self.running + self.deleting + self.pending
     }
+}
+
+/// Whether a claim is to be replaced. Its node is tainted before the replacement is made, and the
+/// condition is set after that: either says so, else the replacement would be one too many.
+fn is_pending(now: &Snapshot, claim: &LiveClaim) -> bool {
+    let node = now.node_of(claim);
+    claim.is_true("DisruptionReason") || node.is_some_and(|own| own.has_taint(&DISRUPTED_TAINT))
 }
 
 /// How many nodes a pool asks for; none for a pool that follows the pods.

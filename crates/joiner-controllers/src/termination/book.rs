@@ -54,6 +54,8 @@ pub(super) enum Outcome {
 pub(super) struct Entry {
     /// When its node goes.
     pub(super) deadline: Option<Timestamp>,
+    /// When its turn came.
+    pub(super) turn: Timestamp,
     failures: u32,
     /// It was deleted by force already.
     forced: bool,
@@ -82,6 +84,7 @@ impl Book {
         } else if self.entries.len() < PODS_MAX {
             let entry = Entry {
                 deadline: evictee.deadline,
+                turn: now,
                 failures: 0,
                 forced: false,
                 at: None,

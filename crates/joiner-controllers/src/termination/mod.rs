@@ -1,7 +1,8 @@
 //! The end of a Node: controller `node.termination`.
 //!
 //! *Flow*: claim, taint, drain, volumes, machine, finalizer. [`step::next_step`] decides from what
-//! the objects say; the drain itself is the work of the [`EvictionQueue`].
+//! the objects say; the drain itself is the work of the [`EvictionQueue`]. Single replicas can be
+//! given a successor first (`surge`).
 //!
 //! *Guarantees*: the finalizer stays until nobody waits for a pod of the node and the cloud says
 //! that the machine is gone, or until the machine is known to be gone.
@@ -11,6 +12,7 @@ mod drain;
 mod perform;
 mod queue;
 mod step;
+mod surge;
 mod view;
 
 #[cfg(test)]
@@ -31,6 +33,7 @@ use joiner_state::live::{Change, Kind, Snapshot};
 pub use drain::{Drain, Evictee, drain, is_waited_for};
 pub use queue::EvictionQueue;
 pub use step::{Asked, Step, deadline, next_step};
+pub use surge::SURGE_ON_MOVE;
 pub use view::NodeView;
 
 use crate::claim::{After, Terms, refresh};
@@ -44,6 +47,7 @@ pub fn controllers(_: &Ctx) -> Vec<Arc<dyn Controller>> {
     vec![
         Arc::new(NodeTermination::new(queue.clone())),
         Arc::new(queue),
+        Arc::new(surge::Surges),
     ]
 }
 

@@ -7,6 +7,7 @@
 //! are worked on at the same time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -20,10 +21,13 @@ use tokio::sync::Notify;
 
 use super::book::{Action, Book, Entry, Key, Outcome, action};
 use super::drain::Evictee;
+use super::surge::{Hold, holds};
 use crate::context::{Ctx, Failure, Next};
 use crate::engine::Controller;
 use crate::observe;
 
+/// How often a pod that another one is to follow is looked at.
+const SURGE_POLL: Duration = Duration::from_secs(1);
 /// Pods that are worked on at the same time.
 const AT_ONCE_MAX: usize = 100;
 
@@ -108,7 +112,16 @@ async fn act(ctx: Ctx, key: Key, entry: Entry) -> (Key, Outcome) {
             tell_protected(&ctx, pod, until);
             Outcome::Until(until)
         }
-        (Action::Evict, Some(pod)) => evict(&ctx, &snapshot, pod).await,
+        (Action::Evict, Some(pod)) => match holds(&snapshot, pod, entry.turn, now) {
+            Hold::Yes => Outcome::Until(now.checked_add(SURGE_POLL).unwrap_or(now)),
+            Hold::No => evict(&ctx, &snapshot, pod).await,
+            Hold::Cannot => {
+                let message = "joiner.dev/surge-on-move asks for another replica first, which \
+                               only a Deployment can be given";
+                observe::note(&ctx, observe::pod(pod), "CannotSurge", message.to_owned());
+                evict(&ctx, &snapshot, pod).await
+            }
+        },
         (Action::Delete(secs), Some(pod)) => force(&ctx, pod, secs).await,
     };
     (key, outcome)

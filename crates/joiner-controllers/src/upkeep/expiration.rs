@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use jiff::Timestamp;
 use joiner_model::Name;
-use joiner_state::live::{Change, Kind, LiveClaim, Snapshot};
+use joiner_state::live::{Kind, LiveClaim};
 
 use crate::claim;
 use crate::context::{Ctx, Failure, Next};
-use crate::engine::Controller;
+use crate::engine::Stateless;
 
 /// When a claim is too old, if ever.
 pub(crate) fn expires(claim: &LiveClaim) -> Option<Timestamp> {
@@ -24,50 +23,30 @@ pub(crate) fn expires(claim: &LiveClaim) -> Option<Timestamp> {
     )
 }
 
+async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
+    let snapshot = ctx.world.snapshot();
+    let Some(claim) = snapshot.claim(key) else {
+        return Ok(Next::Done);
+    };
+    if claim.meta.deleting.is_some() || !super::is_managed(&*ctx.cloud, claim) {
+        return Ok(Next::Done);
+    }
+    let Some(at) = expires(claim) else {
+        return Ok(Next::Done);
+    };
+    let now = ctx.clock.now();
+    if now >= at {
+        claim::delete(ctx, claim, "expired").await?;
+        return Ok(Next::Done);
+    }
+    let wait = Duration::try_from(at.duration_since(now)).unwrap_or_default();
+    Ok(Next::Again(wait))
+}
+
 /// Deletes claims that are too old.
-#[derive(Debug)]
-pub(crate) struct Expiration;
-
-impl Expiration {
-    async fn look(&self, ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
-        let snapshot = ctx.world.snapshot();
-        let Some(claim) = snapshot.claim(key) else {
-            return Ok(Next::Done);
-        };
-        if claim.meta.deleting.is_some() || !super::is_managed(&*ctx.cloud, claim) {
-            return Ok(Next::Done);
-        }
-        let Some(at) = expires(claim) else {
-            return Ok(Next::Done);
-        };
-        let now = ctx.clock.now();
-        if now >= at {
-            claim::delete(ctx, claim, "expired").await?;
-            return Ok(Next::Done);
-        }
-        let wait = Duration::try_from(at.duration_since(now)).unwrap_or_default();
-        Ok(Next::Again(wait))
-    }
-}
-
-impl Controller for Expiration {
-    fn name(&self) -> &'static str {
-        "nodeclaim.expiration"
-    }
-
-    fn concerned(&self, change: &Change, _: &Snapshot) -> Vec<Name> {
-        super::own(change, Kind::NodeClaim)
-    }
-
-    fn all(&self, now: &Snapshot) -> Vec<Name> {
-        super::all_claims(now)
-    }
-
-    fn reconcile<'a>(
-        &'a self,
-        ctx: &'a Ctx,
-        key: &'a Name,
-    ) -> BoxFuture<'a, Result<Next, Failure>> {
-        self.look(ctx, key).boxed()
-    }
-}
+pub(super) const EXPIRATION: Stateless = Stateless {
+    name: "nodeclaim.expiration",
+    concerned: |change, _| super::own(change, Kind::NodeClaim),
+    all: super::all_claims,
+    look: |ctx, key| look(ctx, key).boxed(),
+};

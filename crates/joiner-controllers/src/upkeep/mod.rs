@@ -32,9 +32,9 @@ use crate::settings::FeatureGates;
 pub fn controllers(gates: FeatureGates) -> Vec<Arc<dyn Controller>> {
     let mut all: Vec<Arc<dyn Controller>> = vec![
         Arc::new(conditions::DisruptionConditions::default()),
-        Arc::new(expiration::Expiration),
-        Arc::new(hydration::ClaimHydration),
-        Arc::new(hydration::NodeHydration),
+        Arc::new(expiration::EXPIRATION),
+        Arc::new(hydration::OF_CLAIMS),
+        Arc::new(hydration::OF_NODES),
         Arc::new(consistency::Consistency),
         Arc::new(pod_events::PodEvents::default()),
     ];

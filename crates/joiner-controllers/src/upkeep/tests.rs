@@ -464,30 +464,35 @@ fn core_233_claims_of_a_class_that_the_cloud_does_not_know_are_left_alone() {
 
 #[test]
 fn what_the_cloud_takes_away_is_deleted_and_what_it_may_take_is_told() {
-    for (kind, reason, metric) in [
+    for (kind, event, message, ends) in [
         (
             InterruptionKind::SpotInterruption,
             "SpotInterrupted",
-            Some("spot_interrupted"),
+            "spot_interrupted",
+            true,
         ),
         (
             InterruptionKind::RebalanceRecommendation,
-            "RebalanceRecommendation",
-            None,
+            "SpotRebalanceRecommendation",
+            "rebalance_recommendation",
+            false,
         ),
         (
             InterruptionKind::ScheduledChange,
             "InstanceUnhealthy",
-            Some("scheduled_change"),
+            "scheduled_change",
+            true,
         ),
         (
             InterruptionKind::StateChange,
             "InstanceTerminating",
-            Some("instance_terminated"),
+            "instance_terminated",
+            true,
         ),
     ] {
-        let (told, _, counted) = meaning(kind);
-        assert_eq!((told, counted), (reason, metric), "{kind:?}");
+        let told = meaning(kind);
+        let told = (told.event, told.message, told.ends);
+        assert_eq!(told, (event, message, ends), "{kind:?}");
     }
 }
 

@@ -1,8 +1,14 @@
 //! Nodes are given back.
 
+use joiner_runtime::DecisionQuery;
 use serde_json::{Value, json};
 
 use crate::stage::{CLAIMS, DEPLOYMENTS, NODES, PODS, POOLS, Setup, Stage, on_both};
+
+/// Decisions are looked at again after a while; on a real control plane it need not be that long.
+fn brisk() -> Setup {
+    Setup::default().speed(5)
+}
 
 fn eager() -> Value {
     json!({"spec": {"disruption": {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}}})
@@ -28,7 +34,7 @@ async fn scale(stage: &Stage, name: &str, replicas: usize) {
         .unwrap();
 }
 
-on_both!(always what_is_not_needed_goes, Setup::default());
+on_both!(what_is_not_needed_goes, brisk());
 async fn what_is_not_needed_goes(stage: &Stage) {
     stage.pool("general", eager()).await;
     stage.deployment("web", 40, "900m", json!({})).await;
@@ -55,7 +61,7 @@ async fn what_is_not_needed_goes(stage: &Stage) {
         .await;
 }
 
-on_both!(always drifted_nodes_are_replaced_one_by_one, Setup::default());
+on_both!(drifted_nodes_are_replaced_one_by_one, brisk());
 async fn drifted_nodes_are_replaced_one_by_one(stage: &Stage) {
     let careful = json!({"spec": {"disruption": {"consolidateAfter": "Never",
         "budgets": [{"nodes": "1"}]}}});
@@ -94,7 +100,7 @@ async fn drifted_nodes_are_replaced_one_by_one(stage: &Stage) {
     stage.agrees().await;
 }
 
-on_both!(a_pod_that_must_not_move_keeps_its_node, Setup::default());
+on_both!(a_pod_that_must_not_move_keeps_its_node, brisk());
 async fn a_pod_that_must_not_move_keeps_its_node(stage: &Stage) {
     stage.pool("general", eager()).await;
     stage.deployment("web", 12, "900m", json!({})).await;
@@ -128,4 +134,89 @@ async fn a_pod_that_must_not_move_keeps_its_node(stage: &Stage) {
             stage.list(NODES).await.len() == n
         })
         .await;
+}
+
+/// Moves that a Deployment says its pods have made.
+async fn moves(stage: &Stage, name: &str) -> u32 {
+    let all = stage.list(DEPLOYMENTS).await;
+    let own = all.iter().find(|own| own["metadata"]["name"] == name);
+    let text = own.unwrap()["metadata"]["annotations"]["joiner.dev/moves"].as_str();
+    let counts = text.unwrap_or_default().split(',');
+    let counts = counts.filter_map(|part| part.split_once('=')?.1.parse::<u32>().ok());
+    counts.sum()
+}
+
+on_both!(a_workload_that_was_moved_enough_is_left_alone, brisk());
+async fn a_workload_that_was_moved_enough_is_left_alone(stage: &mut Stage) {
+    stage.pool("general", eager()).await;
+    stage.deployment("web", 12, "900m", json!({})).await;
+    stage.all_run(12, 120).await;
+    let hour = stage.clock.now().strftime("%Y-%m-%dT%H").to_string();
+    let tired = json!({"metadata": {"annotations": {"joiner.dev/moves": format!("{hour}=1000")}}});
+    stage.patch(DEPLOYMENTS, "web", tired).await;
+    scale(stage, "web", 1).await;
+    let hold = async |stage: &Stage| {
+        let pods = stage.list(PODS).await;
+        let nodes = pods.iter().map(|pod| pod["spec"]["nodeName"].to_string());
+        let nodes: std::collections::BTreeSet<String> = nodes.collect();
+        (pods.len() == 1).then_some(nodes.len())
+    };
+    stage
+        .until("only nodes with pods are left", 120, async |stage| {
+            hold(stage).await == Some(stage.list(NODES).await.len())
+        })
+        .await;
+    let before = price(stage).await;
+    // Who forgets at a restart would move them now.
+    stage.restart().await;
+    stage
+        .stays("it is left alone", 50, async |stage| {
+            (price(stage).await - before).abs() < 1e-9
+        })
+        .await;
+    let rested = json!({"metadata": {"annotations": {"joiner.dev/moves": null}}});
+    stage.patch(DEPLOYMENTS, "web", rested).await;
+    stage
+        .until("it may be moved again", 700, async |stage| {
+            if stage.clock.now().as_second() % 100 == 0 {
+                let nodes = stage.names(NODES).await;
+                let kept = stage.autoscaler.ctx().decisions.kept(&nodes[0]);
+                let all = stage.list(NODES).await;
+                println!(
+                    "KEPT {before} {} {} {kept:?}",
+                    price(stage).await,
+                    all[0]["metadata"]["labels"]
+                );
+            }
+            price(stage).await < before
+        })
+        .await;
+    let n = moves(stage, "web").await;
+    assert!((1..=2).contains(&n), "two for each replica at most: {n}");
+    let booked = DecisionQuery {
+        kind: Some("ledger".to_owned()),
+        ..DecisionQuery::default()
+    };
+    let decisions = &stage.autoscaler.ctx().decisions;
+    stage
+        .until("what came of it is in the ledger", 120, async |_| {
+            let all = decisions.recent(&booked);
+            let saved = all.iter().filter(|own| {
+                own.details["command"]["reason"] == "Underutilized"
+                    && own.outcome.starts_with("done")
+            });
+            saved.clone().count() > 0
+                && saved.clone().all(|own| {
+                    let number = |field: &str| own.details[field].as_f64().unwrap();
+                    // The cloud launches the cheapest type that is open to it.
+                    own.details["complete"] == true
+                        && number("moves") >= 1.0
+                        && number("realized") >= number("promised") - 1e-9
+                        && number("promised") > 0.0
+                })
+        })
+        .await;
+    let shown = stage.autoscaler.ctx().metrics.render();
+    let line = "joiner_disruption_savings_realized_dollars_per_hour{reason=\"underutilized\"}";
+    assert!(shown.contains(line), "{line} is not shown");
 }

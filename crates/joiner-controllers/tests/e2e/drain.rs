@@ -70,7 +70,7 @@ async fn a_budget_holds_up_a_drain_until_it_is_released(stage: &Stage) {
 
 on_both!(a_pod_that_must_not_be_disrupted_has_its_time);
 async fn a_pod_that_must_not_be_disrupted_has_its_time(stage: &Stage) {
-    let claim = two_pods(stage, json!({KEEP: "12s"}), json!({})).await;
+    let claim = two_pods(stage, json!({KEEP: "20s"}), json!({})).await;
     let pods = stage.list(PODS).await;
     let started = pods.iter().map(|own| {
         let text = own["status"]["startTime"].as_str().unwrap();
@@ -79,7 +79,7 @@ async fn a_pod_that_must_not_be_disrupted_has_its_time(stage: &Stage) {
     let ends = started
         .max()
         .unwrap()
-        .checked_add(jiff::SignedDuration::from_secs(12));
+        .checked_add(jiff::SignedDuration::from_secs(20));
     let ends = ends.unwrap();
     let uids: Vec<Value> = pods
         .iter()

@@ -89,7 +89,8 @@ async fn a_buffer_keeps_room_for_pods_to_come(stage: &Stage) {
             let provisioned = condition(&buffers[0], "Provisioning").starts_with("True");
             let nodes = stage.list(NODES).await;
             let cpu = |own: &Value| own["status"]["allocatable"]["cpu"].as_str().map(millis);
-            provisioned && nodes.iter().filter_map(cpu).sum::<u32>() >= 3_000
+            let room = nodes.iter().filter_map(cpu).sum::<u32>() >= 3_000;
+            provisioned && room && all_ready(stage).await
         })
         .await;
     let before: BTreeSet<String> = stage.names(NODES).await.into_iter().collect();
@@ -105,10 +106,16 @@ async fn a_buffer_keeps_room_for_pods_to_come(stage: &Stage) {
     );
     stage
         .until("there is room again", 60, async |stage| {
-            stage.list(NODES).await.len() > before.len()
+            stage.list(NODES).await.len() > before.len() && all_ready(stage).await
         })
         .await;
     stage.delete(BUFFERS, "room").await;
+    // What was bought for it up to now may still be on its way.
+    stage
+        .until("everything is there", 60, async |stage| {
+            stage.list(BUFFERS).await.is_empty() && all_ready(stage).await
+        })
+        .await;
     let n_nodes = stage.list(NODES).await.len();
     stage.deployment("web", 4, "900m", json!({})).await;
     stage.all_run(4, 30).await;
@@ -120,6 +127,15 @@ async fn a_buffer_keeps_room_for_pods_to_come(stage: &Stage) {
         )
         .await;
     stage.agrees().await;
+}
+
+/// True when every claim is a node that can be used.
+async fn all_ready(stage: &Stage) -> bool {
+    let claims = stage.list(CLAIMS).await;
+    let ready = claims
+        .iter()
+        .all(|own| condition(own, "Ready") == "True Ready");
+    ready && stage.list(NODES).await.len() == claims.len()
 }
 
 fn millis(text: &str) -> u32 {

@@ -39,7 +39,7 @@ async fn three_pods(stage: &Stage) -> Value {
     stage.ready_claim().await
 }
 
-on_both!(always a_deleted_claim_is_drained_and_replaced, quick());
+on_both!(a_deleted_claim_is_drained_and_replaced, quick());
 async fn a_deleted_claim_is_drained_and_replaced(stage: &Stage) {
     let old = three_pods(stage).await;
     stage.delete(CLAIMS, name(&old)).await;
@@ -329,7 +329,7 @@ fn slow() -> Setup {
     setup
 }
 
-on_both!(always restarts_in_mid_flight_leak_nothing, slow());
+on_both!(restarts_in_mid_flight_leak_nothing, slow());
 async fn restarts_in_mid_flight_leak_nothing(stage: &mut Stage) {
     stage.pool("general", json!({})).await;
     let apart = json!({"affinity": {"podAntiAffinity": {

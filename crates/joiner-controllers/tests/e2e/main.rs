@@ -7,12 +7,15 @@
     reason = "helpers of tests may fail as tests do"
 )]
 
+mod churn;
 mod disruption;
 mod drain;
 mod gates;
 mod lifecycle;
 mod plane;
 mod pools;
+mod receipts;
 mod scale_out;
 mod stage;
+mod surge;
 mod trouble;

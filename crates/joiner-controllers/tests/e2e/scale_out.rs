@@ -1,7 +1,9 @@
 //! Pods come, nodes follow.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use joiner_controllers::settings::SpreadDefaults;
 use serde_json::{Value, json};
 
 use crate::stage::{
@@ -58,7 +60,7 @@ async fn is_as_planned(stage: &Stage) {
     assert_eq!(n_nodes, stage.n_planned(), "nodes and plans");
 }
 
-on_both!(always one_pod);
+on_both!(one_pod, Setup::adaptive());
 async fn one_pod(stage: &Stage) {
     stage.pool("general", json!({})).await;
     stage.deployment("web", 1, "1", json!({})).await;
@@ -80,7 +82,7 @@ async fn one_pod(stage: &Stage) {
     );
 }
 
-on_both!(always a_hundred_pods_with_rules);
+on_both!(a_hundred_pods_with_rules, Setup::adaptive());
 async fn a_hundred_pods_with_rules(stage: &Stage) {
     stage.pool("general", json!({})).await;
     let arm = json!({"spec": {"weight": 10, "template": {"spec": {"requirements": [
@@ -102,7 +104,7 @@ async fn a_hundred_pods_with_rules(stage: &Stage) {
     assert_eq!(archs, BTreeMap::from([("amd64".to_owned(), 50)]));
 }
 
-on_both!(always a_thousand_pods);
+on_both!(a_thousand_pods, Setup::adaptive());
 async fn a_thousand_pods(stage: &Stage) {
     stage.pool("general", json!({})).await;
     stage.deployment("plain", 600, "500m", json!({})).await;
@@ -241,4 +243,63 @@ async fn pods_beyond_a_limit_wait_and_are_told(stage: &Stage) {
             .iter()
             .all(|own| condition(own, "Launched") == "True Launched")
     );
+}
+
+/// With a default spread over zones for pods that say nothing about it. There are four zones, so
+/// that a fifth pod is one too many.
+fn spreading(when_unsatisfiable: &str) -> Setup {
+    let config = json!({"podTopologySpread": {"defaultConstraints": [{"maxSkew": 1, "minDomains": 5,
+        "topologyKey": ZONE, "whenUnsatisfiable": when_unsatisfiable}]}});
+    let defaults = SpreadDefaults::parse("scheduler.yaml", &config.to_string()).unwrap();
+    let mut setup = Setup::default();
+    setup.settings.spread_defaults = Some(Arc::new(defaults));
+    setup
+}
+
+/// Six pods that fill a machine each.
+async fn six_pods(stage: &Stage) {
+    stage.pool("general", json!({})).await;
+    stage.deployment("web", 6, "900m", json!({})).await;
+}
+
+/// Zones of claims, and how many each has.
+async fn zones(stage: &Stage) -> BTreeMap<String, usize> {
+    let mut zones = BTreeMap::new();
+    for claim in stage.list(CLAIMS).await {
+        let zone = claim["metadata"]["labels"][ZONE].as_str();
+        *zones.entry(zone.unwrap_or("?").to_owned()).or_insert(0) += 1;
+    }
+    zones
+}
+
+on_both!(
+    core_173_default_spreads_that_are_rules,
+    spreading("DoNotSchedule")
+);
+async fn core_173_default_spreads_that_are_rules(stage: &Stage) {
+    six_pods(stage).await;
+    stage.settles(4, 60).await;
+    stage
+        .until("one pod runs in each zone", 60, async |stage| {
+            crate::stage::n_running(&stage.list(PODS).await) == 4
+        })
+        .await;
+    assert_eq!(zones(stage).await.len(), 4);
+    stage.told("FailedScheduling", "spread").await;
+    stage
+        .stays("nothing is bought for the others", 25, async |stage| {
+            stage.list(CLAIMS).await.len() == 4
+        })
+        .await;
+}
+
+on_both!(
+    core_173_default_spreads_that_are_wishes,
+    spreading("ScheduleAnyway")
+);
+async fn core_173_default_spreads_that_are_wishes(stage: &Stage) {
+    six_pods(stage).await;
+    stage.all_run(6, 60).await;
+    let zones = zones(stage).await;
+    assert_eq!(zones.len(), 4, "{zones:?}");
 }

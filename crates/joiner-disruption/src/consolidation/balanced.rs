@@ -3,7 +3,7 @@
 //! For each pool with that policy, its share of the savings over the pool's cost is compared with
 //! the disruption of its nodes over that of the whole pool. Half as much is enough.
 
-use joiner_model::NanoDollars;
+use joiner_model::{Name, NanoDollars};
 
 use crate::cost;
 use crate::fleet::{Fleet, Policy};
@@ -17,24 +17,71 @@ const THRESHOLD_MILLI: u64 = 500;
 /// # Errors
 /// The first pool that is not.
 pub(crate) fn check(fleet: &Fleet<'_>, members: &[usize], savings: NanoDollars) -> Result<(), Why> {
+    let judged = judged(fleet, members, savings);
+    match judged.into_iter().find(|own| !own.approves()) {
+        Some(own) => Err(Why::Unbalanced {
+            pool: own.pool,
+            score_milli: own.score_milli.unwrap_or(0),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// What a pool thinks of a consolidation that takes nodes from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// The pool.
+    pub pool: Name,
+    /// Its policy.
+    pub policy: Policy,
+    /// The score in thousandths; none for pools that do not weigh.
+    pub score_milli: Option<u64>,
+    /// Its share of the savings, of what the pool costs, in thousandths.
+    pub savings_milli: u64,
+    /// The disruption of its nodes, of that of the whole pool, in thousandths.
+    pub disruption_milli: u64,
+}
+
+impl Judgement {
+    /// It is content.
+    #[must_use]
+    pub fn approves(&self) -> bool {
+        self.score_milli
+            .is_none_or(|score| score >= THRESHOLD_MILLI)
+    }
+}
+
+/// What all pools that give nodes think of it.
+pub(crate) fn judged(fleet: &Fleet<'_>, members: &[usize], savings: NanoDollars) -> Vec<Judgement> {
     let source = fleet.price(members);
     let mut pools: Vec<usize> = members.iter().map(|m| fleet.members[*m].pool).collect();
     pools.sort_unstable();
     pools.dedup();
-    pools.retain(|pool| fleet.pools[*pool].policy == Policy::Balanced);
-    for pool in pools {
+    let judge = |pool: usize| {
+        let terms = &fleet.pools[pool];
         let own: Vec<usize> = (members.iter().copied())
             .filter(|m| fleet.members[*m].pool == pool)
             .collect();
         let share = u128::from(savings.get()) * u128::from(fleet.price(&own).get())
             / u128::from(source.get().max(1));
-        let score_milli = score(fleet, pool, &own, share);
-        if score_milli < THRESHOLD_MILLI {
-            let pool = fleet.pools[pool].name.clone();
-            return Err(Why::Unbalanced { pool, score_milli });
+        let disruption = own.iter().map(|m| cost::disruption(&fleet.members[*m]));
+        let disruption: u128 = disruption.map(u128::from).sum();
+        Judgement {
+            pool: terms.name.clone(),
+            policy: terms.policy,
+            score_milli: (terms.policy == Policy::Balanced)
+                .then(|| score(fleet, pool, &own, share)),
+            savings_milli: milli(share, terms.total_cost.get()),
+            disruption_milli: milli(disruption, terms.total_disruption),
         }
-    }
-    Ok(())
+    };
+    pools.into_iter().map(judge).collect()
+}
+
+/// A part of a whole, in thousandths.
+fn milli(part: u128, whole: u64) -> u64 {
+    let share = part * 1000 / u128::from(whole.max(1));
+    u64::try_from(share).unwrap_or(u64::MAX)
 }
 
 /// Savings over cost, divided by disruption over all disruption, in thousandths.

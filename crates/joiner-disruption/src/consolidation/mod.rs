@@ -18,7 +18,19 @@ use crate::fleet::Fleet;
 use crate::whatif::{Answer, Effort, Purpose, WhatIf};
 use crate::why::{Pin, Why};
 
-pub(crate) use search::{Pass, decide};
+pub use balanced::Judgement;
+pub(crate) use search::{Pass, Report, decide};
+
+/// What the pools that give nodes think of a consolidation; nothing for other commands.
+#[must_use]
+pub fn judgements(fleet: &Fleet<'_>, command: &Command) -> Vec<Judgement> {
+    match command.method {
+        Method::Multi | Method::Single => {
+            balanced::judged(fleet, &command.members, command.savings())
+        }
+        Method::Empty | Method::StaticDrift | Method::Drift => Vec::new(),
+    }
+}
 
 /// A set of nodes that could go, with all that follows.
 #[derive(Clone, Debug)]

@@ -5,18 +5,20 @@
 //! cost), then the best of them with members added and dropped, then single nodes by their bound.
 //! The number of questions is limited; nodes that were not reached have their turn in the next pass.
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use joiner_model::{Name, NanoDollars};
+use joiner_model::NanoDollars;
 
 use super::bounds::Rooms;
-use super::{Offer, Refused, balanced, pin, propose};
+use super::{Judgement, Offer, Refused, balanced, pin, propose};
 use crate::budget::Allowances;
-use crate::command::{Command, Reason};
+use crate::command::{Command, Method, Reason};
 use crate::cost;
 use crate::fleet::Fleet;
 use crate::memory::Memory;
+use crate::moves::Moves;
 use crate::whatif::{Effort, WhatIf};
 use crate::why::Why;
 
@@ -37,6 +39,17 @@ pub(crate) struct Pass<'s, 'f> {
     pub(crate) bounds: &'s [NanoDollars],
     /// Why members stay, as far as known.
     pub(crate) stays: &'s mut [Option<Why>],
+    /// What is told of the search.
+    pub(crate) report: &'s RefCell<Report>,
+}
+
+/// What is told of a search, beside its outcome.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    /// What ran out of questions.
+    pub(crate) cut_short: Vec<Method>,
+    /// What cautious pools turned down.
+    pub(crate) turned_down: Vec<Judgement>,
 }
 
 /// The best consolidation that this pass finds.
@@ -54,8 +67,9 @@ pub(crate) fn decide<'f>(
         .filter(|m| stays[*m].is_none() && !fleet.members[*m].is_empty())
         .collect();
     all.sort_by(|a, b| by_ratio(fleet, *a, *b));
+    let moves = Moves::new(fleet);
     for m in &all {
-        pass.stays[*m] = held_back(fleet, pass.allowances, *m);
+        pass.stays[*m] = held_back(fleet, pass.allowances, &moves, *m);
     }
     let is_free = |m: &usize| pass.stays[*m].is_none();
     let free: Vec<usize> = all.iter().copied().filter(is_free).collect();
@@ -66,9 +80,13 @@ pub(crate) fn decide<'f>(
         best: None,
         asked: BTreeSet::new(),
         refused: BTreeMap::new(),
+        spent: false,
     };
     if !memory.searched() {
         search.sets(&free);
+        if search.spent {
+            pass.report.borrow_mut().cut_short.push(Method::Multi);
+        }
         if let Some(offer) = search.settle() {
             return Some(offer.command(fleet));
         }
@@ -77,12 +95,18 @@ pub(crate) fn decide<'f>(
             memory.note_searched();
         }
     }
-    if let Some(offer) = search.singles(&free, memory) {
+    search.spent = false;
+    let single = search.singles(&free, memory);
+    if search.spent {
+        pass.report.borrow_mut().cut_short.push(Method::Single);
+    }
+    if let Some(offer) = single {
         return Some(offer.command(fleet));
     }
-    // Whoever was held back by a budget only may go as soon as it is not.
-    let done =
-        all.len() == free.len() && (free.iter()).all(|m| memory.tried(&fleet.members[*m].claim));
+    // Whoever was held back by its pool's budget only may go as soon as it is not. The patience of
+    // workloads comes back slowly; whoever waits for that is looked at again in time.
+    let held = (all.iter()).any(|m| matches!(pass.stays[*m], Some(Why::Budget(..))));
+    let done = !held && (free.iter()).all(|m| memory.tried(&fleet.members[*m].claim));
     if done && !spoken_for(fleet) {
         memory.note_idle(fleet.changed);
     }
@@ -106,50 +130,18 @@ fn by_ratio(fleet: &Fleet<'_>, a: usize, b: usize) -> std::cmp::Ordering {
 }
 
 /// The budget that keeps a member, of its pool or of a workload on it.
-fn held_back(fleet: &Fleet<'_>, allowances: &Allowances, m: usize) -> Option<Why> {
+fn held_back<'f>(
+    fleet: &'f Fleet<'f>,
+    allowances: &Allowances,
+    moves: &Moves<'f>,
+    m: usize,
+) -> Option<Why> {
     let member = &fleet.members[m];
     if allowances.left(member.pool, Reason::Underutilized) == 0 {
         let pool = fleet.terms(member).name.clone();
         return Some(Why::Budget(pool, Reason::Underutilized));
     }
-    let mut moves = Moves::new(fleet);
-    moves.take(fleet, m).err().map(Why::MovedEnough)
-}
-
-/// What is left of the moves that workloads put up with.
-struct Moves<'f> {
-    left: BTreeMap<&'f Name, u32>,
-}
-
-impl<'f> Moves<'f> {
-    fn new(fleet: &'f Fleet<'_>) -> Self {
-        let left = fleet.moves_left.iter().map(|(owner, n)| (owner, *n));
-        Self {
-            left: left.collect(),
-        }
-    }
-
-    /// Counts the pods of a member, or says whose patience is at an end.
-    fn take(&mut self, fleet: &Fleet<'_>, m: usize) -> Result<(), Name> {
-        if self.left.is_empty() {
-            return Ok(());
-        }
-        let mut wanted: BTreeMap<&Name, u32> = BTreeMap::new();
-        let owners = fleet.members[m].pods.iter();
-        for owner in owners.filter_map(|moved| moved.owner.as_ref()) {
-            *wanted.entry(owner).or_default() += 1;
-        }
-        wanted.retain(|owner, _| self.left.contains_key(owner));
-        if let Some((owner, _)) = wanted.iter().find(|(owner, n)| self.left[**owner] < **n) {
-            return Err((*owner).clone());
-        }
-        for (owner, n) in wanted {
-            if let Some(left) = self.left.get_mut(owner) {
-                *left -= n;
-            }
-        }
-        Ok(())
-    }
+    moves.refused(fleet, m).map(Why::MovedEnough)
 }
 
 /// A search under way.
@@ -163,6 +155,8 @@ struct Search<'s, 'p, 'f> {
     asked: BTreeSet<Vec<usize>>,
     /// Members that were asked about alone, and why they stay.
     refused: BTreeMap<usize, Why>,
+    /// There were no questions left.
+    spent: bool,
 }
 
 impl Search<'_, '_, '_> {
@@ -228,9 +222,14 @@ impl Search<'_, '_, '_> {
         let settings = &self.pass.fleet.settings;
         let n_pods = self.what_if.n_pods(members);
         let spent = self.what_if.n_asked + 1 >= settings.what_ifs_max || n_pods > self.moves_left;
-        if members.is_empty() || spent || !self.asked.insert(members.to_vec()) {
+        if members.is_empty() || self.asked.contains(members) {
             return None;
         }
+        if spent {
+            self.spent = true;
+            return None;
+        }
+        self.asked.insert(members.to_vec());
         self.moves_left -= n_pods;
         Some(propose(
             self.pass.fleet,
@@ -291,6 +290,7 @@ impl Search<'_, '_, '_> {
         order.sort_by_key(|m| (memory.seen(claim(*m)), Reverse(bounds[*m])));
         for m in order {
             if let Some(why) = self.hopeless(m) {
+                self.tell(m, &why);
                 memory.note_kept(claim(m), why);
                 continue;
             }
@@ -308,10 +308,26 @@ impl Search<'_, '_, '_> {
                 None => break,
             }
             if let Some(why) = self.refused.remove(&m) {
+                self.tell(m, &why);
                 memory.note_kept(claim(m), self.with_hole(m, why));
             }
         }
         None
+    }
+
+    /// Tells of a member that its pool does not give for so little.
+    fn tell(&self, m: usize, why: &Why) {
+        let Why::Unbalanced { score_milli, .. } = why else {
+            return;
+        };
+        let fleet = self.pass.fleet;
+        let judged = balanced::judged(fleet, &[m], self.pass.bounds[m]);
+        let judged = judged.into_iter().map(|own| Judgement {
+            score_milli: Some(*score_milli),
+            ..own
+        });
+        let mut report = self.pass.report.borrow_mut();
+        report.turned_down.extend(judged);
     }
 
     /// Why no question about a member alone could end well.

@@ -3,10 +3,13 @@
 mod balanced;
 mod budgets;
 mod candidates;
+mod compat;
 mod confirming;
 mod consolidating;
 mod drifting;
 mod emptying;
+mod moving;
+mod pinning;
 mod properties;
 mod spot;
 mod stage;

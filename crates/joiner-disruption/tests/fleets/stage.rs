@@ -137,6 +137,7 @@ impl Stage {
                     pod: PodIx(ix),
                     cost: EvictionCost::of(0, self.problem.shape(PodIx(ix)).priority),
                     owner: pod.name.rsplit_once('-').map(|(owner, _)| owner.into()),
+                    stuck: false,
                 });
             }
         }

@@ -503,6 +503,10 @@ async fn https_needs_the_token_and_speaks_both_versions() {
             (Some("wrong"), "/api/v1/nodes", 401),
             (Some("secret"), "/api/v1/nodes", 200),
             (None, "/readyz", 200),
+            (None, "/version", 200),
+            (Some("secret"), "/version", 200),
+            (Some("wrong"), "/version", 401),
+            (Some("wrong"), "/readyz", 401),
         ] {
             let (spoken, status, body) = get(&door, ca, alpn, path, token).await;
             assert_eq!(

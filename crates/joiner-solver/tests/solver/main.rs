@@ -11,6 +11,7 @@ mod behaviors_pools;
 mod behaviors_preferences;
 mod behaviors_scheduling;
 mod overlays;
+mod remedies;
 mod reserved;
 mod topology_affinity;
 mod topology_anti_affinity;

@@ -39,12 +39,47 @@ pub enum Kind {
     CapacityBuffer,
     /// Pod templates, for headroom.
     PodTemplate,
-    /// Deployments, for headroom.
+    /// Deployments.
     Deployment,
-    /// ReplicaSets, for headroom.
+    /// ReplicaSets.
     ReplicaSet,
-    /// StatefulSets, for headroom.
+    /// StatefulSets.
     StatefulSet,
+    /// Services, for default spread constraints.
+    Service,
+    /// ReplicationControllers, for default spread constraints.
+    ReplicationController,
+}
+
+/// Where objects of a kind are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Store {
+    /// With pods.
+    Pods,
+    /// With nodes.
+    Nodes,
+    /// With claims.
+    Claims,
+    /// With pools.
+    Pools,
+    /// With node classes.
+    Classes,
+    /// With pod disruption budgets.
+    Budgets,
+    /// With attached volumes.
+    Attachments,
+    /// With overlays.
+    Overlays,
+    /// With capacity buffers.
+    Buffers,
+    /// With pod templates.
+    Templates,
+    /// With what makes pods; which pods it selects is kept apart.
+    Scalables,
+    /// With what selects pods.
+    Choices,
+    /// With what only the planner reads.
+    Others,
 }
 
 impl Kind {
@@ -66,7 +101,11 @@ impl Kind {
         Self::RuntimeClass,
     ];
 
-    /// Kinds that are followed for capacity buffers.
+    /// Workloads whose pods may be moved: they say how many of them there are, and keep how often
+    /// that has happened.
+    pub const WORKLOADS: &'static [Self] = &[Self::Deployment, Self::ReplicaSet, Self::StatefulSet];
+
+    /// Kinds that matter to capacity buffers.
     pub const BUFFERS: &'static [Self] = &[
         Self::CapacityBuffer,
         Self::PodTemplate,
@@ -74,6 +113,35 @@ impl Kind {
         Self::ReplicaSet,
         Self::StatefulSet,
     ];
+
+    /// Kinds that are followed for default spread constraints, beside workloads.
+    pub const SPREADING: &'static [Self] = &[Self::Service, Self::ReplicationController];
+
+    /// Where its objects are kept.
+    pub(super) const fn store(self) -> Store {
+        match self {
+            Self::Pod => Store::Pods,
+            Self::Node => Store::Nodes,
+            Self::NodeClaim => Store::Claims,
+            Self::NodePool => Store::Pools,
+            Self::NodeClass => Store::Classes,
+            Self::PodDisruptionBudget => Store::Budgets,
+            Self::VolumeAttachment => Store::Attachments,
+            Self::NodeOverlay => Store::Overlays,
+            Self::CapacityBuffer => Store::Buffers,
+            Self::PodTemplate => Store::Templates,
+            Self::Deployment | Self::ReplicaSet | Self::StatefulSet => Store::Scalables,
+            Self::Service | Self::ReplicationController => Store::Choices,
+            Self::DaemonSet
+            | Self::PersistentVolumeClaim
+            | Self::PersistentVolume
+            | Self::StorageClass
+            | Self::CsiNode
+            | Self::Namespace
+            | Self::PriorityClass
+            | Self::RuntimeClass => Store::Others,
+        }
+    }
 
     /// Group, version, plural and kind for the API; empty for node classes, which have several.
     #[must_use]
@@ -122,6 +190,10 @@ impl Kind {
             Self::Deployment => ("apps", "v1", "deployments", "Deployment"),
             Self::ReplicaSet => ("apps", "v1", "replicasets", "ReplicaSet"),
             Self::StatefulSet => ("apps", "v1", "statefulsets", "StatefulSet"),
+            Self::Service => ("", "v1", "services", "Service"),
+            Self::ReplicationController => {
+                ("", "v1", "replicationcontrollers", "ReplicationController")
+            }
         }
     }
 }

@@ -62,7 +62,7 @@ impl Meta {
             generation: meta["generation"].as_i64().unwrap_or(0),
             created: time(&meta["creationTimestamp"]).unwrap_or(Timestamp::UNIX_EPOCH),
             deleting: time(&meta["deletionTimestamp"]),
-            labels: map(&meta["labels"], names, |_| true),
+            labels: labels_of(&meta["labels"], names),
             annotations: map(&meta["annotations"], names, is_used),
             finalizers: list(&meta["finalizers"])
                 .filter_map(Value::as_str)
@@ -153,6 +153,11 @@ pub fn rfc3339(at: Timestamp) -> String {
 
 pub(crate) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
+}
+
+/// Labels as objects carry them.
+pub(crate) fn labels_of(value: &Value, names: &mut Names) -> Labels {
+    map(value, names, |_| true)
 }
 
 pub(crate) fn map(value: &Value, names: &mut Names, keep: impl Fn(&str) -> bool) -> Labels {

@@ -22,14 +22,15 @@ mod state;
 
 pub use claim::{Conditions, LiveClaim};
 pub use kind::Kind;
+pub(crate) use meta::labels_of;
 pub use meta::{Meta, Owner, rfc3339, time};
 pub use node::{LiveNode, NodeCondition};
 pub use overlays::OverlayVerdict;
-pub use pod::{DoNotDisrupt, LivePod, Phase};
+pub use pod::{DoNotDisrupt, LivePod, PROPOSED, Phase};
 pub use pool::{LiveClass, LivePool};
 pub use problem::{Ask, Asked, PLANNED, VirtualPod, planned_text};
 pub use rest::{LiveAttachment, LiveBudget, LiveBuffer, LiveOverlay, LiveScalable, LiveTemplate};
-pub use snapshot::Snapshot;
+pub use snapshot::{SURGE, Snapshot};
 pub use state::{Change, ClusterState, What};
 
 #[cfg(test)]

@@ -29,6 +29,10 @@ pub enum Phase {
     Unknown,
 }
 
+/// Condition of pods: the scheduler was asked to try the node in its message first, since the plan
+/// has the pod there.
+pub const PROPOSED: &str = "joiner.dev/Proposed";
+
 /// What the do-not-disrupt annotation of a pod says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DoNotDisrupt {
@@ -63,6 +67,8 @@ pub struct LivePod {
     pub nominated: Option<Name>,
     /// The scheduler said that it fits nowhere.
     pub unschedulable: bool,
+    /// The scheduler has said something about it.
+    pub looked_at: bool,
     /// Its Ready condition is true, and since when.
     pub ready: Option<Timestamp>,
     /// When it was bound.
@@ -115,7 +121,13 @@ impl LivePod {
             node: record.node.clone(),
             nominated: Some(text(&status["nominatedNodeName"]))
                 .filter(|node| !node.is_empty())
+                // What we proposed to the scheduler is a hint, and no promise.
+                .filter(|node| {
+                    let own = condition(PROPOSED).and_then(|own| own["message"].as_str());
+                    own != Some(node.as_str())
+                })
                 .map(Name::from),
+            looked_at: scheduled.is_some(),
             unschedulable: scheduled
                 .is_some_and(|own| own["reason"].as_str() == Some("Unschedulable")),
             ready: condition("Ready").filter(holds).map(since),
@@ -168,6 +180,12 @@ impl LivePod {
         &self.draft.shape.requests
     }
 
+    /// Its limits, `pods: 1` included.
+    #[must_use]
+    pub fn limits(&self) -> &Resources {
+        &self.draft.limits
+    }
+
     /// Its labels.
     #[must_use]
     pub fn labels(&self) -> &joiner_model::Labels {
@@ -215,6 +233,16 @@ impl LivePod {
         self.unschedulable
             && self.node.is_none()
             && self.nominated.is_none()
+            && self.is_active()
+            && !self.is_daemon()
+            && !self.mirror
+    }
+
+    /// It was created a moment ago, and the scheduler has not come to it yet.
+    #[must_use]
+    pub fn is_fresh(&self) -> bool {
+        !self.looked_at
+            && self.node.is_none()
             && self.is_active()
             && !self.is_daemon()
             && !self.mirror

@@ -79,14 +79,18 @@ impl Snapshot {
         nodes.filter(|node| self.is_leaving(node))
     }
 
-    /// Pods of a node that need a place elsewhere now: those that can move.
+    /// Pods of a node that need a place elsewhere now: those that can move, unless another pod is
+    /// there for that.
     pub fn movable_pods<'s>(
         &'s self,
         node: &'s str,
         now: Timestamp,
     ) -> impl Iterator<Item = &'s Arc<LivePod>> {
         self.pods_on(node).filter(move |pod| {
-            pod.is_reschedulable() && !pod.is_protected(now) && !self.is_fully_blocked(pod)
+            pod.is_reschedulable()
+                && !pod.is_protected(now)
+                && !self.is_fully_blocked(pod)
+                && !self.is_surged(pod)
         })
     }
 
@@ -97,13 +101,15 @@ impl Snapshot {
         let Some(first) = budgets.next() else {
             return false;
         };
-        first.blocks_always || budgets.next().is_some()
+        (first.blocks_always && !first.lets_go(pod)) || budgets.next().is_some()
     }
 
     /// The problem of finding a place for every pod that waits for one.
     #[must_use]
     pub fn problem(&self, ask: &Ask<'_>) -> Asked {
         let mut objects = (*self.ground()).clone();
+        objects.spread_defaults.clone_from(&self.spread_defaults);
+        objects.choices.clone_from(&self.choices);
         let leaving = self.leaving(ask.leaving);
         self.add_nodes(&mut objects, &leaving);
         self.add_pods(&mut objects, &leaving, ask.now);

@@ -8,6 +8,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::meta::Meta;
+use super::pod::LivePod;
 use crate::names::Names;
 
 /// A pod disruption budget.
@@ -22,9 +23,17 @@ pub struct LiveBudget {
     /// It never allows a voluntary eviction, whatever its pods do: `maxUnavailable` of 0 or 0 %, or
     /// `minAvailable` of 100 %.
     pub blocks_always: bool,
+    /// `unhealthyPodEvictionPolicy: AlwaysAllow`: pods that are not ready may always go.
+    pub spares_unready: bool,
 }
 
 impl LiveBudget {
+    /// The pod may go, whatever else the budget says.
+    #[must_use]
+    pub fn lets_go(&self, pod: &LivePod) -> bool {
+        self.spares_unready && pod.ready.is_none()
+    }
+
     pub(crate) fn read(object: &Value, selector: Option<Selector>, names: &mut Names) -> Self {
         let spec = &object["spec"];
         let none = |value: &Value| value.as_i64() == Some(0) || value.as_str() == Some("0%");
@@ -34,6 +43,7 @@ impl LiveBudget {
             allowed: object["status"]["disruptionsAllowed"].as_i64().unwrap_or(0),
             blocks_always: none(&spec["maxUnavailable"])
                 || spec["minAvailable"].as_str() == Some("100%"),
+            spares_unready: spec["unhealthyPodEvictionPolicy"].as_str() == Some("AlwaysAllow"),
         }
     }
 }
@@ -106,14 +116,14 @@ pub struct LiveTemplate {
     pub template: Arc<Value>,
 }
 
-/// A Deployment, ReplicaSet or StatefulSet, for buffers.
+/// A Deployment, ReplicaSet or StatefulSet.
 #[derive(Clone, Debug)]
 pub struct LiveScalable {
     /// Metadata.
     pub meta: Meta,
     /// `spec.replicas`, 1 when absent.
     pub replicas: i64,
-    /// `spec.template`: metadata and spec of a pod.
+    /// `spec.template`: metadata and spec of a pod. Null unless templates are kept.
     pub template: Arc<Value>,
 }
 
@@ -127,11 +137,13 @@ impl LiveTemplate {
 }
 
 impl LiveScalable {
-    pub(crate) fn read(object: &Value, names: &mut Names) -> Self {
+    /// Reads one; its template is large, and kept only for whoever needs it.
+    pub(crate) fn read(object: &Value, keeps_template: bool, names: &mut Names) -> Self {
+        let template = keeps_template.then(|| object["spec"]["template"].clone());
         Self {
             meta: Meta::read(object, names),
             replicas: object["spec"]["replicas"].as_i64().unwrap_or(1),
-            template: Arc::new(object["spec"]["template"].clone()),
+            template: Arc::new(template.unwrap_or_default()),
         }
     }
 }

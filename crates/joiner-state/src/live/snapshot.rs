@@ -7,12 +7,19 @@ use joiner_model::Name;
 use serde_json::Value;
 
 use super::kind::Kind;
+use super::meta::Owner;
 use super::{
     LiveAttachment, LiveBudget, LiveBuffer, LiveClaim, LiveClass, LiveNode, LiveOverlay, LivePod,
     LivePool, LiveScalable, LiveTemplate,
 };
+use crate::choices::Choices;
 use crate::objects::Objects;
 use crate::pools::NodeClassRef;
+use crate::spread_defaults::SpreadDefaults;
+
+/// Annotation of a workload that has another replica while one of its pods moves: which pod, and how
+/// far that has come.
+pub const SURGE: &str = "joiner.dev/surge";
 
 /// The cluster at one moment. Cheap to clone; never changes.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +37,10 @@ pub struct Snapshot {
     pub(crate) buffers: OrdMap<Name, Arc<LiveBuffer>>,
     pub(crate) templates: OrdMap<Name, Arc<LiveTemplate>>,
     pub(crate) scalables: OrdMap<(Kind, Name), Arc<LiveScalable>>,
+    /// What selects pods, when there are default spread constraints.
+    pub(crate) choices: Choices,
+    /// Spread constraints for pods that declare none.
+    pub(crate) spread_defaults: Option<Arc<SpreadDefaults>>,
     /// Objects that only the planner reads, as they came but for what nobody needs.
     pub(crate) others: OrdMap<(Kind, Name), Arc<Value>>,
     /// All of that as the planner reads it, made when first asked for.
@@ -42,6 +53,8 @@ pub struct Snapshot {
     pub(crate) claim_ids: OrdSet<(Name, Name)>,
     /// Pods that wait for a node to be bought.
     pub(crate) waiting: OrdSet<Name>,
+    /// Pods that the scheduler has not come to yet.
+    pub(crate) fresh: OrdSet<Name>,
     /// Kinds whose first list has come.
     pub(crate) listed: OrdSet<(Kind, Name)>,
 }
@@ -91,6 +104,12 @@ impl Snapshot {
     /// Pods for which a node is to be bought.
     pub fn provisionable(&self) -> impl Iterator<Item = &Arc<LivePod>> {
         self.waiting.iter().filter_map(|name| self.pods.get(name))
+    }
+
+    /// How many pods the scheduler has not come to yet.
+    #[must_use]
+    pub fn n_fresh(&self) -> usize {
+        self.fresh.len()
     }
 
     /// All nodes, by name.
@@ -230,6 +249,47 @@ impl Snapshot {
     #[must_use]
     pub fn scalable(&self, kind: Kind, name: &str) -> Option<&Arc<LiveScalable>> {
         self.scalables.get(&(kind, name.into()))
+    }
+
+    /// All Deployments, ReplicaSets or StatefulSets.
+    pub fn workloads(&self, kind: Kind) -> impl Iterator<Item = &Arc<LiveScalable>> {
+        let own = self
+            .scalables
+            .iter()
+            .filter(move |((own, _), _)| *own == kind);
+        own.map(|(_, workload)| workload)
+    }
+
+    /// Its workload has been given another replica, which takes the place of this pod.
+    #[must_use]
+    pub fn is_surged(&self, pod: &LivePod) -> bool {
+        let workload = self.workload_of(pod);
+        let text = workload.and_then(|(_, own)| own.meta.annotation(SURGE));
+        let surge: Option<Value> = text.and_then(|text| serde_json::from_str(text).ok());
+        surge.is_some_and(|own| own["pod"] == *pod.uid && own["stage"] != "late")
+    }
+
+    /// The workload that a pod belongs to: its StatefulSet, the Deployment of its ReplicaSet, or the
+    /// ReplicaSet alone. None for pods of their own, and for owners of other kinds.
+    #[must_use]
+    pub fn workload_of(&self, pod: &LivePod) -> Option<(Kind, &Arc<LiveScalable>)> {
+        let owner = pod.owner.as_ref()?;
+        let find = |kind: Kind, owner: &Owner| {
+            let name = format!("{}/{}", pod.namespace(), owner.name);
+            let found = self.scalable(kind, &name)?;
+            (found.meta.uid == owner.uid).then_some((kind, found))
+        };
+        match &*owner.kind {
+            "StatefulSet" => find(Kind::StatefulSet, owner),
+            "ReplicaSet" => {
+                let set = find(Kind::ReplicaSet, owner)?;
+                let above = set.1.meta.owner().filter(|own| &*own.kind == "Deployment");
+                above
+                    .and_then(|own| find(Kind::Deployment, own))
+                    .or(Some(set))
+            }
+            _ => None,
+        }
     }
 
     /// True when the first list of a kind has come. Node classes are told apart by `group/Kind`.

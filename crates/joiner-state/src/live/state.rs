@@ -6,7 +6,7 @@ use std::sync::Arc;
 use joiner_model::Name;
 use serde_json::Value;
 
-use super::kind::Kind;
+use super::kind::{Kind, Store};
 use super::meta::Meta;
 use super::owners::Owners;
 use super::snapshot::Snapshot;
@@ -14,9 +14,11 @@ use super::{
     LiveAttachment, LiveBudget, LiveBuffer, LiveClaim, LiveClass, LiveNode, LiveOverlay, LivePod,
     LivePool, LiveScalable, LiveTemplate,
 };
+use crate::choices::Selecting;
 use crate::documents::{Document, Header, Sink as _};
 use crate::error::Place;
 use crate::objects::Objects;
+use crate::spread_defaults::SpreadDefaults;
 
 /// How many objects that are gone are remembered, so that a late answer does not bring them back.
 const GONE_MAX: usize = 20_000;
@@ -63,6 +65,8 @@ pub struct ClusterState {
     gone_order: VecDeque<Name>,
     /// Objects that could not be understood: why.
     broken: HashMap<(Kind, Name), String>,
+    /// Workloads are kept with the templates of their pods.
+    keeps_templates: bool,
 }
 
 impl Default for ClusterState {
@@ -76,11 +80,26 @@ impl Default for ClusterState {
             gone: HashSet::new(),
             gone_order: VecDeque::new(),
             broken: HashMap::new(),
+            keeps_templates: false,
         }
     }
 }
 
 impl ClusterState {
+    /// The same, keeping the pod templates of workloads, which capacity buffers need.
+    #[must_use]
+    pub fn with_templates(mut self) -> Self {
+        self.keeps_templates = true;
+        self
+    }
+
+    /// The same, with spread constraints for pods that declare none; what selects pods is kept then.
+    #[must_use]
+    pub fn with_spread_defaults(mut self, defaults: Arc<SpreadDefaults>) -> Self {
+        self.now.spread_defaults = Some(defaults);
+        self
+    }
+
     /// The cluster as it is known now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
@@ -192,29 +211,26 @@ impl ClusterState {
 
     fn names(&self, kind: Kind) -> Box<dyn Iterator<Item = Name> + '_> {
         let now = &self.now;
-        match kind {
-            Kind::Pod => Box::new(now.pods.keys().cloned()),
-            Kind::Node => Box::new(now.nodes.keys().cloned()),
-            Kind::NodeClaim => Box::new(now.claims.keys().cloned()),
-            Kind::NodePool => Box::new(now.pools.keys().cloned()),
-            Kind::NodeClass => Box::new(now.classes.keys().cloned()),
-            Kind::PodDisruptionBudget => Box::new(now.budgets.keys().cloned()),
-            Kind::VolumeAttachment => Box::new(now.attachments.keys().cloned()),
-            Kind::NodeOverlay => Box::new(now.overlays.keys().cloned()),
-            Kind::CapacityBuffer => Box::new(now.buffers.keys().cloned()),
-            Kind::PodTemplate => Box::new(now.templates.keys().cloned()),
-            Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet => {
+        match kind.store() {
+            Store::Pods => Box::new(now.pods.keys().cloned()),
+            Store::Nodes => Box::new(now.nodes.keys().cloned()),
+            Store::Claims => Box::new(now.claims.keys().cloned()),
+            Store::Pools => Box::new(now.pools.keys().cloned()),
+            Store::Classes => Box::new(now.classes.keys().cloned()),
+            Store::Budgets => Box::new(now.budgets.keys().cloned()),
+            Store::Attachments => Box::new(now.attachments.keys().cloned()),
+            Store::Overlays => Box::new(now.overlays.keys().cloned()),
+            Store::Buffers => Box::new(now.buffers.keys().cloned()),
+            Store::Templates => Box::new(now.templates.keys().cloned()),
+            Store::Scalables => {
                 let own = now.scalables.keys().filter(move |(own, _)| *own == kind);
                 Box::new(own.map(|(_, name)| name.clone()))
             }
-            Kind::DaemonSet
-            | Kind::PersistentVolumeClaim
-            | Kind::PersistentVolume
-            | Kind::StorageClass
-            | Kind::CsiNode
-            | Kind::Namespace
-            | Kind::PriorityClass
-            | Kind::RuntimeClass => {
+            Store::Choices => {
+                let own = now.choices.keys().filter(move |(own, _)| *own == kind);
+                Box::new(own.map(|(_, name)| name.clone()))
+            }
+            Store::Others => {
                 let own = now.others.keys().filter(move |(own, _)| *own == kind);
                 Box::new(own.map(|(_, name)| name.clone()))
             }
@@ -225,29 +241,26 @@ impl ClusterState {
     fn known(&self, kind: Kind, name: &Name) -> Option<(Name, u64)> {
         let now = &self.now;
         let of = |meta: &Meta| (meta.uid.clone(), meta.version);
-        match kind {
-            Kind::Pod => now.pods.get(name).map(|o| (o.uid.clone(), o.version)),
-            Kind::Node => now.nodes.get(name).map(|o| of(&o.meta)),
-            Kind::NodeClaim => now.claims.get(name).map(|o| of(&o.meta)),
-            Kind::NodePool => now.pools.get(name).map(|o| of(&o.meta)),
-            Kind::NodeClass => now.classes.get(name).map(|o| of(&o.meta)),
-            Kind::PodDisruptionBudget => now.budgets.get(name).map(|o| of(&o.meta)),
-            Kind::VolumeAttachment => now.attachments.get(name).map(|o| of(&o.meta)),
-            Kind::NodeOverlay => now.overlays.get(name).map(|o| of(&o.meta)),
-            Kind::CapacityBuffer => now.buffers.get(name).map(|o| of(&o.meta)),
-            Kind::PodTemplate => now.templates.get(name).map(|o| of(&o.meta)),
-            Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet => {
+        match kind.store() {
+            Store::Pods => now.pods.get(name).map(|o| (o.uid.clone(), o.version)),
+            Store::Nodes => now.nodes.get(name).map(|o| of(&o.meta)),
+            Store::Claims => now.claims.get(name).map(|o| of(&o.meta)),
+            Store::Pools => now.pools.get(name).map(|o| of(&o.meta)),
+            Store::Classes => now.classes.get(name).map(|o| of(&o.meta)),
+            Store::Budgets => now.budgets.get(name).map(|o| of(&o.meta)),
+            Store::Attachments => now.attachments.get(name).map(|o| of(&o.meta)),
+            Store::Overlays => now.overlays.get(name).map(|o| of(&o.meta)),
+            Store::Buffers => now.buffers.get(name).map(|o| of(&o.meta)),
+            Store::Templates => now.templates.get(name).map(|o| of(&o.meta)),
+            Store::Scalables => {
                 let own = now.scalables.get(&(kind, name.clone()));
                 own.map(|o| of(&o.meta))
             }
-            Kind::DaemonSet
-            | Kind::PersistentVolumeClaim
-            | Kind::PersistentVolume
-            | Kind::StorageClass
-            | Kind::CsiNode
-            | Kind::Namespace
-            | Kind::PriorityClass
-            | Kind::RuntimeClass => {
+            Store::Choices => {
+                let own = now.choices.get(&(kind, name.clone()));
+                own.map(|o| (o.uid.clone(), o.version))
+            }
+            Store::Others => {
                 let object = now.others.get(&(kind, name.clone()))?;
                 let meta = &object["metadata"];
                 let version = meta["resourceVersion"].as_str()?.parse().unwrap_or(0);
@@ -258,28 +271,20 @@ impl ClusterState {
 
     /// What a change of this object is about, beside itself.
     fn about(&self, kind: Kind, name: &Name) -> Option<Name> {
-        match kind {
-            Kind::Pod => self.now.pods.get(name)?.node.clone(),
-            Kind::Node => self.now.nodes.get(name)?.provider_id.clone(),
-            Kind::NodeClaim => self.now.claims.get(name)?.provider_id.clone(),
-            Kind::VolumeAttachment => Some(self.now.attachments.get(name)?.node.clone()),
-            Kind::NodePool
-            | Kind::NodeClass
-            | Kind::DaemonSet
-            | Kind::PersistentVolumeClaim
-            | Kind::PersistentVolume
-            | Kind::StorageClass
-            | Kind::CsiNode
-            | Kind::PodDisruptionBudget
-            | Kind::Namespace
-            | Kind::PriorityClass
-            | Kind::RuntimeClass
-            | Kind::NodeOverlay
-            | Kind::CapacityBuffer
-            | Kind::PodTemplate
-            | Kind::Deployment
-            | Kind::ReplicaSet
-            | Kind::StatefulSet => None,
+        match kind.store() {
+            Store::Pods => self.now.pods.get(name)?.node.clone(),
+            Store::Nodes => self.now.nodes.get(name)?.provider_id.clone(),
+            Store::Claims => self.now.claims.get(name)?.provider_id.clone(),
+            Store::Attachments => Some(self.now.attachments.get(name)?.node.clone()),
+            Store::Pools
+            | Store::Classes
+            | Store::Budgets
+            | Store::Overlays
+            | Store::Buffers
+            | Store::Templates
+            | Store::Scalables
+            | Store::Choices
+            | Store::Others => None,
         }
     }
 
@@ -297,61 +302,74 @@ impl ClusterState {
     }
 
     fn put(&mut self, kind: Kind, name: &Name, object: &Value) -> Result<(), String> {
-        match kind {
-            Kind::Pod => self.put_pod(name, object)?,
-            Kind::Node => self.put_node(name, object)?,
-            Kind::NodeClaim => self.put_claim(name, object)?,
-            Kind::NodePool => {
+        match kind.store() {
+            Store::Pods => self.put_pod(name, object)?,
+            Store::Nodes => self.put_node(name, object)?,
+            Store::Claims => self.put_claim(name, object)?,
+            Store::Pools => {
                 let pool = LivePool::read(object, &mut self.reader.names).map_err(said)?;
                 self.now.pools.insert(name.clone(), Arc::new(pool));
                 self.now.ground = Arc::default();
             }
-            Kind::NodeClass => {
+            Store::Classes => {
                 let class = LiveClass::read(object, &mut self.reader.names);
                 self.now.classes.insert(name.clone(), Arc::new(class));
                 self.now.ground = Arc::default();
             }
-            Kind::PodDisruptionBudget => {
+            Store::Budgets => {
                 let selector = self.reader.selector(&object["spec"]["selector"])?;
                 let budget = LiveBudget::read(object, selector, &mut self.reader.names);
                 self.now.budgets.insert(name.clone(), Arc::new(budget));
             }
-            Kind::VolumeAttachment => {
+            Store::Attachments => {
                 let own = LiveAttachment::read(object, &mut self.reader.names);
                 self.now.attachments.insert(name.clone(), Arc::new(own));
             }
-            Kind::NodeOverlay => {
+            Store::Overlays => {
                 let own = LiveOverlay::read(object, &mut self.reader.names).map_err(said)?;
                 self.now.overlays.insert(name.clone(), Arc::new(own));
                 self.now.ground = Arc::default();
             }
-            Kind::CapacityBuffer => {
+            Store::Buffers => {
                 let own = LiveBuffer::read(object, &mut self.reader.names).map_err(said)?;
                 self.now.buffers.insert(name.clone(), Arc::new(own));
             }
-            Kind::PodTemplate => {
+            Store::Templates => {
                 let own = LiveTemplate::read(object, &mut self.reader.names);
                 self.now.templates.insert(name.clone(), Arc::new(own));
             }
-            Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet => {
-                let own = LiveScalable::read(object, &mut self.reader.names);
+            Store::Scalables => {
+                let keeps = self.keeps_templates;
+                let own = LiveScalable::read(object, keeps, &mut self.reader.names);
+                self.put_choice(kind, name, object)?;
                 self.now
                     .scalables
                     .insert((kind, name.clone()), Arc::new(own));
             }
-            Kind::DaemonSet
-            | Kind::PersistentVolumeClaim
-            | Kind::PersistentVolume
-            | Kind::StorageClass
-            | Kind::CsiNode
-            | Kind::Namespace
-            | Kind::PriorityClass
-            | Kind::RuntimeClass => {
+            Store::Choices => self.put_choice(kind, name, object)?,
+            Store::Others => {
                 let key = (kind, name.clone());
                 self.now.others.insert(key, Arc::new(trimmed(object)));
                 self.now.ground = Arc::default();
             }
         }
+        Ok(())
+    }
+
+    /// Keeps which pods an object selects, if somebody will ask. Most ReplicaSets are old and have no
+    /// pods; Deployments leave selecting to their ReplicaSets.
+    fn put_choice(&mut self, kind: Kind, name: &Name, object: &Value) -> Result<(), String> {
+        if self.now.spread_defaults.is_none() || kind == Kind::Deployment {
+            return Ok(());
+        }
+        let n = |part: &str| object[part]["replicas"].as_i64();
+        let key = (kind, name.clone());
+        if kind == Kind::ReplicaSet && n("spec") == Some(0) && n("status").unwrap_or(0) == 0 {
+            self.now.choices.remove(&key);
+            return Ok(());
+        }
+        let own = Selecting::read(kind, object, &mut self.reader)?;
+        self.now.choices.insert(key, Arc::new(own));
         Ok(())
     }
 
@@ -369,6 +387,9 @@ impl ClusterState {
         }
         if pod.is_provisionable() {
             self.now.waiting.insert(name.clone());
+        }
+        if pod.is_fresh() {
+            self.now.fresh.insert(name.clone());
         }
         self.now.pods.insert(name.clone(), Arc::new(pod));
         self.collect_drafts();
@@ -416,6 +437,7 @@ impl ClusterState {
             self.now.bound.remove(&(node, name.clone()));
         }
         self.now.waiting.remove(name);
+        self.now.fresh.remove(name);
     }
 
     fn unindex_node(&mut self, name: &Name) {
@@ -438,46 +460,41 @@ impl ClusterState {
         let about = self.about(kind, name);
         let now = &mut self.now;
         now.generation += 1;
-        match kind {
-            Kind::Pod => {
+        match kind.store() {
+            Store::Pods => {
                 self.unindex_pod(name);
                 self.now.pods.remove(name);
             }
-            Kind::Node => {
+            Store::Nodes => {
                 self.unindex_node(name);
                 self.now.nodes.remove(name);
             }
-            Kind::NodeClaim => {
+            Store::Claims => {
                 self.unindex_claim(name);
                 self.now.claims.remove(name);
             }
-            Kind::NodePool => {
+            Store::Pools => {
                 now.pools.remove(name);
                 now.ground = Arc::default();
             }
-            Kind::NodeClass => {
+            Store::Classes => {
                 now.classes.remove(name);
                 now.ground = Arc::default();
             }
-            Kind::PodDisruptionBudget => drop(now.budgets.remove(name)),
-            Kind::VolumeAttachment => drop(now.attachments.remove(name)),
-            Kind::NodeOverlay => {
+            Store::Budgets => drop(now.budgets.remove(name)),
+            Store::Attachments => drop(now.attachments.remove(name)),
+            Store::Overlays => {
                 now.overlays.remove(name);
                 now.ground = Arc::default();
             }
-            Kind::CapacityBuffer => drop(now.buffers.remove(name)),
-            Kind::PodTemplate => drop(now.templates.remove(name)),
-            Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet => {
+            Store::Buffers => drop(now.buffers.remove(name)),
+            Store::Templates => drop(now.templates.remove(name)),
+            Store::Scalables => {
                 now.scalables.remove(&(kind, name.clone()));
+                now.choices.remove(&(kind, name.clone()));
             }
-            Kind::DaemonSet
-            | Kind::PersistentVolumeClaim
-            | Kind::PersistentVolume
-            | Kind::StorageClass
-            | Kind::CsiNode
-            | Kind::Namespace
-            | Kind::PriorityClass
-            | Kind::RuntimeClass => {
+            Store::Choices => drop(now.choices.remove(&(kind, name.clone()))),
+            Store::Others => {
                 now.others.remove(&(kind, name.clone()));
                 now.ground = Arc::default();
             }

@@ -450,3 +450,64 @@ fn core_332_taints_of_a_booting_node_are_hidden_until_it_is_up() {
     state.apply(Kind::Node, &node("n1", 2, up));
     assert_eq!(shown(&state).len(), 3);
 }
+
+#[test]
+fn core_172_default_spread_constraints_follow_services_and_owners() {
+    let text = "podTopologySpread: {defaultConstraints: [{maxSkew: 1, \
+        topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]}";
+    let defaults = crate::SpreadDefaults::parse("scheduler.yaml", text).unwrap();
+    let mut state = ClusterState::default().with_spread_defaults(Arc::new(defaults));
+    state.apply(Kind::NodePool, &pool());
+    let set = |version: u64, replicas: u64| {
+        json!({"apiVersion": "apps/v1", "kind": "ReplicaSet",
+        "metadata": {"name": "web", "namespace": "default", "uid": "uid-web",
+            "resourceVersion": version.to_string()},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}}})
+    };
+    let service = |version: u64, selector: Value| {
+        json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": "front", "namespace": "default", "uid": "uid-front",
+            "resourceVersion": version.to_string()},
+        "spec": {"selector": selector}})
+    };
+    let owner = json!([{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web",
+        "uid": "uid-web", "controller": true}]);
+    let meta = json!({"metadata": {"labels": {"app": "web"}, "ownerReferences": owner}});
+    state.apply(Kind::Pod, &pod("a", 1, meta));
+    let keys = |state: &ClusterState| -> Vec<String> {
+        let problem = asked(&state.snapshot()).problem;
+        let spreads = &problem.shapes[problem.pods[0].shape.0 as usize].spreads;
+        let selectors = spreads.iter().filter_map(|own| own.selector.as_ref());
+        let exprs = selectors.flat_map(|own| own.exprs());
+        exprs.map(|expr| expr.key.to_string()).collect()
+    };
+    assert!(keys(&state).is_empty(), "nobody is known to select it");
+    state.apply(Kind::ReplicaSet, &set(2, 1));
+    assert_eq!(keys(&state), ["app"]);
+    state.apply(Kind::Service, &service(3, json!({"app": "web"})));
+    assert_eq!(keys(&state), ["app"]);
+    state.apply(Kind::Service, &service(4, json!({})));
+    assert_eq!(keys(&state), ["app"]);
+    // A revision of the past has no pods, and is not kept.
+    state.apply(Kind::ReplicaSet, &set(5, 0));
+    assert!(keys(&state).is_empty());
+    state.apply(Kind::Service, &service(6, json!({"app": "web"})));
+    assert_eq!(keys(&state), ["app"]);
+    state.remove(Kind::Service, &service(7, json!({})));
+    assert!(keys(&state).is_empty());
+}
+
+#[test]
+fn what_selects_pods_is_kept_only_for_default_spread_constraints() {
+    let mut state = ClusterState::default();
+    let set = json!({"metadata": {"name": "web", "namespace": "default", "uid": "u"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}}});
+    state.apply(Kind::ReplicaSet, &set);
+    assert!(state.snapshot().choices.is_empty());
+    assert!(
+        state
+            .snapshot()
+            .scalable(Kind::ReplicaSet, "default/web")
+            .is_some()
+    );
+}

@@ -21,7 +21,7 @@ impl Builder<'_> {
         let mut name = String::new();
         for missing in missing {
             let workload = &objects.workloads[missing.workload];
-            let (shape, ignored) = self.settle(workload.draft);
+            let (shape, ignored) = self.settle_of(workload.draft, Some(&workload.identity));
             let base = &workload.identity.name;
             let namespace = &objects.drafts.get(workload.draft).shape.namespace;
             let number = next.entry(base.clone()).or_insert(0);

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use joiner_api::labels::is_restricted;
 use joiner_model::{Daemon, DaemonIx, Labels, Name, NodeIx, Pod, PodShape, Problem, ShapeIx};
 
+use crate::choices::{of_owner, services_of};
 use crate::draft::{Draft, DraftIx, Priority};
-use crate::objects::{Objects, PodRecord, Stage};
+use crate::objects::{Objects, Owner, PodRecord, Stage};
+use crate::spread_defaults::defaulted;
 use crate::volumes::Mounts;
 use crate::workloads::{DaemonRecord, GATED};
 
@@ -43,6 +45,8 @@ pub(super) struct Builder<'o> {
     daemon_ix: HashMap<Name, DaemonIx>,
     well_known: &'o BTreeSet<Name>,
     settled: HashMap<DraftIx, Settled>,
+    /// Shapes with default spread constraints, which depend on the owner too.
+    spread: HashMap<(DraftIx, Option<Owner>), ShapeIx>,
     /// The DaemonSet whose selector the labels of a draft match.
     alike: HashMap<DraftIx, Option<DaemonIx>>,
     pub(super) shapes: Shapes,
@@ -71,6 +75,7 @@ impl<'o> Builder<'o> {
                 .collect(),
             well_known: &problem.well_known,
             settled: HashMap::new(),
+            spread: HashMap::new(),
             alike: HashMap::new(),
             shapes: Shapes::default(),
             pods: Vec::new(),
@@ -92,6 +97,45 @@ impl<'o> Builder<'o> {
         };
         self.settled.insert(ix, settled);
         (shape, ignored)
+    }
+
+    /// The same for pods of an owner: those that declare no spread constraints get the default ones.
+    pub(super) fn settle_of(
+        &mut self,
+        ix: DraftIx,
+        owner: Option<&Owner>,
+    ) -> (ShapeIx, Option<Name>) {
+        let (shape, ignored) = self.settle(ix);
+        let Some(defaults) = &self.objects.spread_defaults else {
+            return (shape, ignored);
+        };
+        let key = (ix, owner.cloned());
+        if let Some(known) = self.spread.get(&key) {
+            return (*known, ignored);
+        }
+        let choices = &self.objects.choices;
+        let own = &self.shapes.all[shape.0 as usize];
+        let owner = owner.and_then(|owner| of_owner(choices, owner, &own.labels));
+        let services = services_of(choices, &own.namespace);
+        let spreads = defaulted(defaults, own, services, owner.as_ref());
+        let spread = if spreads.is_empty() {
+            shape
+        } else {
+            let mut own = own.clone();
+            own.spreads = spreads;
+            self.shapes.intern(own)
+        };
+        self.spread.insert(key, spread);
+        (spread, ignored)
+    }
+
+    /// The shape of a pod, and why it is not placed if so.
+    fn settle_pod(&mut self, record: &PodRecord) -> (ShapeIx, Option<Name>) {
+        let owner = record
+            .owner
+            .as_ref()
+            .filter(|_| record.is_selected_by_owner);
+        self.settle_of(record.draft, owner)
     }
 
     /// Fills in what other objects say.
@@ -217,7 +261,7 @@ impl<'o> Builder<'o> {
             *self.strays.entry(node.clone()).or_default() += 1;
             return;
         };
-        let (shape, _) = self.settle(record.draft);
+        let (shape, _) = self.settle_pod(record);
         let claims = self
             .objects
             .volumes
@@ -240,7 +284,7 @@ impl<'o> Builder<'o> {
         if others_place_it || record.stage == Stage::Deleting {
             return;
         }
-        let (shape, mut ignored) = self.settle(record.draft);
+        let (shape, mut ignored) = self.settle_pod(record);
         match record.stage {
             Stage::Gated => ignored = Some(GATED.into()),
             Stage::Stray => {

@@ -9,6 +9,7 @@ mod overlays;
 mod pods;
 mod pools;
 mod selection;
+mod spread_defaults;
 mod volumes;
 mod workloads;
 

@@ -198,6 +198,7 @@ wire! {
 
     /// Who an object belongs to.
     struct OwnerReference<'a> {
+        api_version: Text<'a>,
         kind: Text<'a>,
         name: Text<'a>,
         controller: bool,
@@ -309,5 +310,17 @@ impl Meta<'_> {
             .iter()
             .find(|owner| owner.controller == Some(true))
             .or(owners.first())
+    }
+
+    /// True when its owner is in control, and is of a kind whose selector tells its pods: what
+    /// kube-scheduler looks at.
+    pub(crate) fn is_selected_by_owner(&self) -> bool {
+        let Some(owner) = self.owner().filter(|owner| owner.controller == Some(true)) else {
+            return false;
+        };
+        matches!(
+            (text(&owner.api_version), text(&owner.kind)),
+            ("apps/v1", "ReplicaSet" | "StatefulSet") | ("v1", "ReplicationController")
+        )
     }
 }

@@ -26,6 +26,17 @@ wire! {
         suspend: bool,
     }
 
+    /// Something that selects pods by labels alone.
+    struct MapSelecting<'a> {
+        metadata: Meta<'a>,
+        spec: MapSelectingSpec<'a>,
+    }
+
+    /// Which pods.
+    struct MapSelectingSpec<'a> {
+        selector: TextMap<'a>,
+    }
+
     /// A named priority.
     struct PriorityClass<'a> {
         metadata: Meta<'a>,

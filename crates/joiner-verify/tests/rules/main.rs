@@ -5,6 +5,7 @@ mod apart;
 mod census;
 mod existing;
 mod fit;
+mod large;
 mod launch;
 mod order;
 mod pools;

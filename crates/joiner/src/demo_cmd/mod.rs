@@ -1,15 +1,17 @@
 //! `joiner demo`: the main job on a bare machine, in under a minute.
 //!
 //! An embedded control plane, a simulated EC2 with the real catalog and prices, and the production
-//! controllers, on a clock that runs faster than the real one.
+//! controllers, on a clock that runs faster than the real one. [`story`] is what happens, [`stage`]
+//! makes it happen, [`scene`] sees what comes of it, [`view`] shows it, [`summary`] counts it.
 
 mod scene;
+mod stage;
 mod story;
+mod summary;
 mod view;
 
 use std::io::{IsTerminal as _, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -19,6 +21,7 @@ use joiner_sandbox::certificates::Certificates;
 use joiner_sandbox::{Sandbox, Settings};
 
 use self::scene::Scene;
+use self::stage::Stage;
 use self::view::Screen;
 use crate::embedded::Embedded;
 use crate::sandbox_cmd;
@@ -26,13 +29,14 @@ use crate::signals::Stop;
 
 /// How many times faster than real time the demo runs.
 const SPEED: u32 = 20;
-/// How often the live view is drawn.
-const FRAME: Duration = Duration::from_millis(150);
+/// How often it is looked what is new, and the live view is drawn.
+const FRAME: Duration = Duration::from_millis(100);
 
 /// Flags of `joiner demo`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:
   joiner demo
+  joiner demo --plain      the same as a log
   joiner demo --keep       and then, in another terminal: kubectl --kubeconfig joiner-kubeconfig get nodes")]
 pub(crate) struct DemoArgs {
     /// Leave the world running for kubectl when the story is over
@@ -73,23 +77,25 @@ async fn play(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     };
     let sandbox = Sandbox::start(clock.clone(), &settings)
         .context("the embedded control plane refuses its own first objects")?;
-    let door = match args.keep {
+    let mut door = match args.keep {
         true => Some(sandbox_cmd::open(&sandbox, &certificates, 0, &args.kubeconfig).await?),
         false => None,
     };
-    let world = Embedded::start(sandbox.client(), clock.clone());
-    let live = !args.plain && std::io::stdout().is_terminal();
-    let mut screen = Screen::new(live);
+    let world = Embedded::start_patient(sandbox.client(), clock.clone());
+    let mut answers = None;
+    if let Some(door) = &mut door {
+        let servers = world.listen(None).await?;
+        door.name_controller(servers.metrics_address)?;
+        answers = Some(servers);
+    }
+    let mut screen = Screen::new(is_live(args));
     screen.title(out, args.speed)?;
-    let story = story::Story::new(sandbox.client(), clock.clone());
-    let scene = Arc::new(Scene::new(
-        sandbox.client(),
-        clock.clone(),
-        world.decisions(),
-    ));
-    let told = story::play(&story, &scene, &mut screen, out, FRAME).await?;
+    let stage = Stage::new(sandbox.client(), world.cloud());
+    let scene = Scene::new(sandbox.client(), clock.clone(), world.decisions());
+    let told = story::play(&stage, &scene, &mut screen, out, FRAME).await;
+    // Also when it went wrong: the terminal is as it was.
     screen.leave(out)?;
-    story::summary(&told, &scene, out).await?;
+    summary::print(&told?, &scene.picture().await?, out)?;
     if let Some(door) = door {
         let mut stop = Stop::listen()?;
         writeln!(out)?;
@@ -98,12 +104,20 @@ async fn play(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         writeln!(out, "  export KUBECONFIG={}", args.kubeconfig.display())?;
         writeln!(out, "  kubectl get nodepools,nodeclaims,nodes")?;
         writeln!(out, "  kubectl scale deployment inflate --replicas 20")?;
+        writeln!(out, "  joiner why node NAME")?;
         writeln!(out)?;
         writeln!(out, "Ctrl-C ends it.")?;
         out.flush()?;
         stop.told().await;
         drop(door);
     }
+    drop(answers);
     drop(world);
     Ok(())
+}
+
+/// True when there is a terminal that can be drawn on.
+fn is_live(args: &DemoArgs) -> bool {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    !args.plain && !dumb && std::io::stdout().is_terminal()
 }

@@ -1,10 +1,12 @@
 //! What is to be seen: nodes, pods and prices, as the API objects say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use joiner_runtime::{Clock, DecisionQuery, Decisions, resource};
+use joiner_controllers::disruption::COMMAND;
+use joiner_runtime::{Clock, Decision, DecisionQuery, Decisions, resource};
 use joiner_state::quantity;
 use kube::api::{DynamicObject, ListParams};
 use kube::{Api, Client};
@@ -12,6 +14,8 @@ use serde_json::Value;
 
 /// Label with a node's price an hour.
 const PRICE: &str = "eks-node-viewer/instance-price";
+/// Label of the pool's template that the story changes.
+pub(super) const VERSION: &str = "example.com/version";
 
 /// A node, as it is shown.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +23,9 @@ pub(super) struct NodeRow {
     pub(super) name: String,
     pub(super) instance_type: String,
     pub(super) zone: String,
+    pub(super) capacity_type: String,
+    /// Value of [`VERSION`].
+    pub(super) version: String,
     pub(super) state: &'static str,
     pub(super) n_pods: usize,
     /// Requested memory, and how much there is, in bytes.
@@ -27,15 +34,32 @@ pub(super) struct NodeRow {
     pub(super) price: f64,
 }
 
+impl NodeRow {
+    pub(super) fn is_spot(&self) -> bool {
+        self.capacity_type == "spot"
+    }
+
+    /// `m5.large`, or `m5.large spot`.
+    fn kind(&self) -> String {
+        match self.is_spot() {
+            true => format!("{} spot", self.instance_type),
+            false => self.instance_type.clone(),
+        }
+    }
+}
+
 /// What is to be seen now.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Picture {
     pub(super) at: Timestamp,
     pub(super) nodes: Vec<NodeRow>,
+    /// Claims whose node is up and not about to go.
+    pub(super) n_steady: usize,
+    pub(super) n_claims: usize,
     pub(super) n_running: usize,
     pub(super) n_waiting: usize,
-    /// Time and text, latest last.
-    pub(super) decisions: Vec<(Timestamp, String)>,
+    /// Latest last.
+    pub(super) decisions: Vec<Arc<Decision>>,
     /// Seconds that each running pod waited.
     pub(super) waits: BTreeMap<String, f64>,
 }
@@ -46,20 +70,17 @@ impl Picture {
         self.nodes.iter().fold(0.0, |sum, node| sum + node.price)
     }
 
-    /// Changes when a node comes, goes, or becomes ready.
-    pub(super) fn fingerprint(&self) -> String {
-        let nodes = self.nodes.iter();
-        let parts: Vec<String> = nodes
-            .map(|own| format!("{} {}", own.name, own.state))
-            .collect();
-        parts.join(",")
+    /// So many pods run, none waits, and no node comes or goes.
+    pub(super) fn is_settled(&self, replicas: usize) -> bool {
+        let all_run = self.n_running == replicas && self.n_waiting == 0;
+        all_run && self.n_steady == self.n_claims && self.nodes.len() == self.n_claims
     }
 
-    /// Types and how many of each: `2 m5.large, 1 r5.large`.
+    /// Types and how many of each: `2 m5.large, 1 r5.large spot`.
     pub(super) fn types(&self) -> String {
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for node in &self.nodes {
-            *counts.entry(&node.instance_type).or_default() += 1;
+            *counts.entry(node.kind()).or_default() += 1;
         }
         let parts: Vec<String> = counts
             .iter()
@@ -88,9 +109,14 @@ impl Scene {
         }
     }
 
-    async fn list(&self, plural: &str, kind: &str) -> anyhow::Result<Vec<Value>> {
-        let api: Api<DynamicObject> =
-            Api::all_with(self.client.clone(), &resource("", "v1", plural, kind));
+    /// The cluster's time.
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    async fn list(&self, group: &str, plural: &str, kind: &str) -> anyhow::Result<Vec<Value>> {
+        let resource = resource(group, "v1", plural, kind);
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
         let list = api.list(&ListParams::default()).await;
         let list = list.with_context(|| format!("cannot list {plural}"))?;
         let values = list.items.into_iter().map(serde_json::to_value);
@@ -101,41 +127,54 @@ impl Scene {
 
     /// Looks now.
     pub(super) async fn picture(&self) -> anyhow::Result<Picture> {
-        let (nodes, pods) = (
-            self.list("nodes", "Node").await?,
-            self.list("pods", "Pod").await?,
-        );
+        let nodes = self.list("", "nodes", "Node").await?;
+        let pods = self.list("", "pods", "Pod").await?;
+        let claims = self.list("karpenter.sh", "nodeclaims", "NodeClaim").await?;
         let running = |pod: &&Value| pod["status"]["phase"] == "Running";
-        let living = |pod: &&Value| pod["metadata"]["deletionTimestamp"].is_null();
+        let living = |own: &&Value| own["metadata"]["deletionTimestamp"].is_null();
+        let n_living = pods.iter().filter(living).count();
         let n_running = pods.iter().filter(running).filter(living).count();
-        let n_waiting = pods
+        let waits = pods.iter().filter(running).filter_map(waited);
+        let going: BTreeSet<&str> = claims
             .iter()
-            .filter(|pod| !running(pod))
-            .filter(living)
-            .count();
-        let waits = pods.iter().filter(running).filter_map(|pod| {
-            let time = |value: &Value| value.as_str()?.parse::<Timestamp>().ok();
-            let created = time(&pod["metadata"]["creationTimestamp"])?;
-            let started = time(&pod["status"]["startTime"])?;
-            let name = pod["metadata"]["name"].as_str()?.to_owned();
-            Some((name, started.duration_since(created).as_secs_f64()))
-        });
-        let recent = self.decisions.recent(&DecisionQuery::default());
+            .filter(|claim| !living(claim))
+            .filter_map(|claim| claim["status"]["nodeName"].as_str())
+            .collect();
+        let rows = nodes.iter().map(|node| row(node, &pods, &going));
+        let mut rows: Vec<NodeRow> = rows.collect();
+        rows.sort_by(|one, two| one.name.cmp(&two.name));
         Ok(Picture {
             at: self.clock.now(),
             n_running,
-            n_waiting,
+            n_waiting: n_living - n_running,
             waits: waits.collect(),
-            decisions: recent
-                .iter()
-                .map(|own| (own.time, own.outcome.clone()))
-                .collect(),
-            nodes: nodes.iter().map(|node| row(node, &pods)).collect(),
+            decisions: self.decisions.recent(&DecisionQuery::default()),
+            n_steady: claims.iter().filter(|claim| is_steady(claim)).count(),
+            n_claims: claims.len(),
+            nodes: rows,
         })
     }
 }
 
-fn row(node: &Value, pods: &[Value]) -> NodeRow {
+/// A claim's node is up, and nothing is about to happen to it.
+fn is_steady(claim: &Value) -> bool {
+    let meta = &claim["metadata"];
+    let conditions = claim["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    let up = conditions.any(|own| own["type"] == "Initialized" && own["status"] == "True");
+    up && meta["deletionTimestamp"].is_null() && meta["annotations"][COMMAND].is_null()
+}
+
+/// A pod's name, and the seconds until it started.
+fn waited(pod: &Value) -> Option<(String, f64)> {
+    let time = |value: &Value| value.as_str()?.parse::<Timestamp>().ok();
+    let created = time(&pod["metadata"]["creationTimestamp"])?;
+    let started = time(&pod["status"]["startTime"])?;
+    let name = pod["metadata"]["name"].as_str()?.to_owned();
+    Some((name, started.duration_since(created).as_secs_f64()))
+}
+
+fn row(node: &Value, pods: &[Value], going: &BTreeSet<&str>) -> NodeRow {
     let meta = &node["metadata"];
     let label = |key: &str| meta["labels"][key].as_str().unwrap_or_default().to_owned();
     let name = meta["name"].as_str().unwrap_or_default().to_owned();
@@ -150,8 +189,12 @@ fn row(node: &Value, pods: &[Value]) -> NodeRow {
             used += bytes(&container["resources"]["requests"]["memory"]);
         }
     }
-    let state = if !meta["deletionTimestamp"].is_null() {
+    let taints = node["spec"]["taints"].as_array();
+    let mut taints = taints.into_iter().flatten();
+    let state = if !meta["deletionTimestamp"].is_null() || going.contains(name.as_str()) {
         "going"
+    } else if taints.any(|taint| taint["key"] == "karpenter.sh/disrupted") {
+        "to go"
     } else if label("karpenter.sh/initialized") == "true" {
         "ready"
     } else {
@@ -161,6 +204,8 @@ fn row(node: &Value, pods: &[Value]) -> NodeRow {
         name,
         instance_type: label("node.kubernetes.io/instance-type"),
         zone: label("topology.kubernetes.io/zone"),
+        capacity_type: label("karpenter.sh/capacity-type"),
+        version: label(VERSION),
         state,
         n_pods,
         memory: (used, bytes(&node["status"]["allocatable"]["memory"])),

@@ -1,230 +1,193 @@
-//! The story: an `inflate` Deployment of 1 GiB pods, up and down, on a pool of four instance types.
+//! The story: an `inflate` Deployment of 1 GiB pods, up and down, on a pool of four instance types;
+//! then spot capacity that is taken back, and a change of the pool that all nodes have to follow.
 
 use std::io::Write;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use jiff::Timestamp;
-use joiner_runtime::{Clock, resource};
-use kube::api::{DynamicObject, Patch, PatchParams};
-use kube::{Api, Client};
-use serde_json::{Value, json};
 
 use super::scene::{Picture, Scene};
+use super::stage::{Stage, TYPES, Wanted};
 use super::view::Screen;
 
-/// Replicas, one chapter each.
-const REPLICAS: [usize; 6] = [0, 5, 12, 5, 1, 0];
-/// The pool buys these.
-const TYPES: [&str; 4] = ["c5.large", "m5.large", "r5.large", "m5.xlarge"];
-/// A chapter that takes longer than this (of the cluster's time) has gone wrong.
-const CHAPTER_MAX: Duration = Duration::from_secs(300);
-/// A chapter ends when its pods run and no node has come or gone for this long.
-const QUIET: Duration = Duration::from_secs(60);
+/// A chapter that takes more looks than this has gone wrong: a minute of the viewer's time, so that
+/// a busy machine may take it slowly.
+const LOOKS_MAX: u32 = 600;
+/// A chapter ends when what it is about has happened and nothing has changed for this long: by then
+/// no node is spoken for any more, and all of them can be judged.
+const QUIET: Duration = Duration::from_secs(21);
 
-/// Acts on the world.
-pub(super) struct Story {
-    client: Client,
-    clock: Clock,
+/// What happens in a chapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    /// The Deployment is scaled up, or down to what runs on fewer or smaller nodes.
+    Scale(usize),
+    /// The pool may buy spot capacity, too.
+    AllowSpot,
+    /// EC2 takes a spot node back.
+    Interrupt,
+    /// The pool's template changes.
+    Change,
 }
+
+/// All of them, in order.
+const ACTS: [Act; 10] = [
+    Act::Scale(0),
+    Act::Scale(5),
+    Act::Scale(12),
+    Act::Scale(5),
+    Act::Scale(1),
+    Act::AllowSpot,
+    Act::Scale(12),
+    Act::Interrupt,
+    Act::Change,
+    Act::Scale(0),
+];
 
 /// How a chapter went.
 pub(super) struct Told {
-    pub(super) replicas: usize,
+    /// What happened, in a few words.
+    pub(super) what: String,
+    /// Dollars an hour before.
+    pub(super) price_before: f64,
+    /// How it was in the end.
     pub(super) picture: Picture,
+    /// Seconds of the cluster's time until it was so.
     pub(super) took: Duration,
 }
 
-impl Story {
-    pub(super) fn new(client: Client, clock: Clock) -> Self {
-        Self { client, clock }
-    }
+/// What is to be true in the end.
+struct Goal {
+    replicas: usize,
+    holds: Box<dyn Fn(&Picture) -> bool + Send>,
+}
 
-    async fn apply(
-        &self,
-        plural: &str,
-        namespace: Option<&str>,
-        object: Value,
-    ) -> anyhow::Result<()> {
-        let version = object["apiVersion"].as_str().unwrap_or_default();
-        let (group, version) = version.split_once('/').unwrap_or(("", version));
-        let kind = object["kind"].as_str().unwrap_or_default();
-        let resource = resource(group, version, plural, kind);
-        let api: Api<DynamicObject> = match namespace {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
-            None => Api::all_with(self.client.clone(), &resource),
+/// Where the story is.
+struct Teller<'a> {
+    stage: &'a Stage,
+    wanted: Wanted,
+    replicas: usize,
+}
+
+impl Teller<'_> {
+    /// Does it. Returns what it was, in words, and what is to come of it.
+    async fn act(&mut self, act: Act, before: &Picture) -> anyhow::Result<(String, Goal)> {
+        let price = before.price();
+        let (what, holds): (String, Box<dyn Fn(&Picture) -> bool + Send>) = match act {
+            Act::Scale(replicas) => {
+                let from = self.replicas;
+                self.replicas = replicas;
+                self.stage.scale(replicas).await?;
+                let what = match (from, replicas) {
+                    (0, 0) => "inflate has no replicas".to_owned(),
+                    (from, to) => format!("inflate goes from {from} to {to} replicas"),
+                };
+                let down = replicas < from;
+                let cheaper = move |now: &Picture| !down || now.price() < price - 1e-9;
+                let empty = move |now: &Picture| replicas > 0 || now.nodes.is_empty();
+                (what, Box::new(move |now| cheaper(now) && empty(now)))
+            }
+            Act::AllowSpot => {
+                self.wanted.spot = true;
+                self.stage.pool(self.wanted).await?;
+                let all_spot = |now: &Picture| now.nodes.iter().all(super::scene::NodeRow::is_spot);
+                (
+                    "NodePool default may buy spot capacity, too".to_owned(),
+                    Box::new(all_spot),
+                )
+            }
+            Act::Interrupt => {
+                let node = self.stage.interrupt(before).await?;
+                let what = format!("EC2 takes spot node {node} back in two minutes");
+                let gone = move |now: &Picture| !now.nodes.iter().any(|own| own.name == node);
+                (what, Box::new(gone))
+            }
+            Act::Change => {
+                self.wanted.version += 1;
+                self.stage.pool(self.wanted).await?;
+                let version = format!("v{}", self.wanted.version + 1);
+                let what = "NodePool default gets a new label: its nodes have drifted".to_owned();
+                let new = move |now: &Picture| now.nodes.iter().all(|own| own.version == version);
+                (what, Box::new(new))
+            }
         };
-        let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        let params = PatchParams::apply("joiner-demo").force();
-        let applied = api.patch(name, &params, &Patch::Apply(&object)).await;
-        applied.with_context(|| format!("cannot apply {kind} {name}"))?;
-        Ok(())
-    }
-
-    async fn set_up(&self) -> anyhow::Result<()> {
-        let class = json!({"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass",
-            "metadata": {"name": "default"}, "spec": {
-                "role": "demo", "amiSelectorTerms": [{"alias": "al2023@latest"}],
-                "subnetSelectorTerms": [{"tags": {"demo": "yes"}}],
-                "securityGroupSelectorTerms": [{"tags": {"demo": "yes"}}]}});
-        self.apply("ec2nodeclasses", None, class).await?;
-        let pool = json!({"apiVersion": "karpenter.sh/v1", "kind": "NodePool",
-            "metadata": {"name": "default"}, "spec": {
-                "disruption": {"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "15s"},
-                "template": {"spec": {
-                    "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
-                    "requirements": [
-                        {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]},
-                        {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": TYPES}]}}}});
-        self.apply("nodepools", None, pool).await
-    }
-
-    async fn scale(&self, replicas: usize) -> anyhow::Result<()> {
-        let labels = json!({"app": "inflate"});
-        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": "inflate", "namespace": "default"}, "spec": {
-                "replicas": replicas, "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": {
-                    "terminationGracePeriodSeconds": 0, "containers": [{"name": "inflate",
-                        "image": "registry.k8s.io/pause:3.10",
-                        "resources": {"requests": {"memory": "1Gi"}}}]}}}});
-        self.apply("deployments", Some("default"), deployment).await
+        let goal = Goal {
+            replicas: self.replicas,
+            holds,
+        };
+        Ok((what, goal))
     }
 }
 
 /// Plays all chapters.
 pub(super) async fn play(
-    story: &Story,
+    stage: &Stage,
     scene: &Scene,
     screen: &mut Screen,
     out: &mut dyn Write,
     frame: Duration,
 ) -> anyhow::Result<Vec<Told>> {
-    story.set_up().await?;
-    let now = story.clock.now();
+    let mut teller = Teller {
+        stage,
+        wanted: Wanted::default(),
+        replicas: 0,
+    };
+    stage.set_up().await?;
     let types = TYPES.join(", ");
-    screen.chapter(
-        out,
-        now,
-        &format!("NodePool default buys on demand: {types}"),
-    )?;
+    let pool = format!("NodePool default buys on demand: {types}");
+    screen.remark(out, scene.now(), &pool)?;
     let mut told = Vec::new();
-    for replicas in REPLICAS {
-        let begun = story.clock.now();
-        story.scale(replicas).await?;
-        let text = format!("Deployment inflate (1 GiB pods) scaled to {replicas}");
-        screen.chapter(out, begun, &text)?;
-        let (ran, picture) = wait(story, scene, screen, out, (replicas, frame)).await?;
-        let took = Duration::try_from(ran.duration_since(begun)).unwrap_or_default();
-        let line = chapter_line(replicas, &picture, took);
-        screen.chapter(out, picture.at, &line)?;
-        told.push(Told {
-            replicas,
+    for act in ACTS {
+        let before = scene.picture().await?;
+        let begun = before.at;
+        let (what, goal) = teller.act(act, &before).await?;
+        screen.chapter(out, begun, &what)?;
+        let picture = wait(scene, screen, out, (&goal, frame)).await?;
+        let own = Told {
+            what,
+            price_before: before.price(),
+            took: Duration::try_from(picture.at.duration_since(begun)).unwrap_or_default(),
             picture,
-            took,
-        });
+        };
+        screen.end(out, &own)?;
+        told.push(own);
     }
     Ok(told)
 }
 
-/// Shows how things go until the chapter's pods run and nodes neither come nor go. Returns when the
-/// pods ran, and what is to be seen in the end.
+/// Shows how things go until the goal is reached. Returns what is to be seen then.
 async fn wait(
-    story: &Story,
     scene: &Scene,
     screen: &mut Screen,
     out: &mut dyn Write,
-    (replicas, frame): (usize, Duration),
-) -> anyhow::Result<(Timestamp, Picture)> {
-    let latest = story.clock.now() + CHAPTER_MAX;
-    let mut ran: Option<Timestamp> = None;
-    let mut last: Option<(Timestamp, String)> = None;
-    loop {
+    (goal, frame): (&Goal, Duration),
+) -> anyhow::Result<Picture> {
+    let (mut reached, mut last): (Option<Timestamp>, Picture) = Default::default();
+    for _ in 0..LOOKS_MAX {
         let picture = scene.picture().await?;
         screen.show(out, &picture)?;
         let now = picture.at;
-        let runs = picture.n_running == replicas && picture.n_waiting == 0;
-        if runs {
-            ran.get_or_insert(now);
+        let holds = picture.is_settled(goal.replicas) && (goal.holds)(&picture);
+        let since = match (holds, reached) {
+            (true, since) => Some(since.unwrap_or(now)),
+            (false, _) => None,
+        };
+        reached = since;
+        // Where there is nothing, nothing will change.
+        let calm = |since: Timestamp| now >= since + QUIET || picture.nodes.is_empty();
+        if since.is_some_and(calm) {
+            return Ok(picture);
         }
-        let nodes = picture.fingerprint();
-        if last.as_ref().is_none_or(|(_, before)| *before != nodes) {
-            last = Some((now, nodes));
-        }
-        let quiet = last
-            .as_ref()
-            .is_some_and(|(since, _)| now >= *since + QUIET);
-        if let (Some(ran), true) = (ran, runs && (quiet || picture.nodes.is_empty())) {
-            return Ok((ran, picture));
-        }
-        if now > latest {
-            bail!(
-                "the pods of {replicas} replicas do not all run after {} s: {} run, {} wait",
-                CHAPTER_MAX.as_secs(),
-                picture.n_running,
-                picture.n_waiting
-            );
-        }
+        last = picture;
         // The viewer's time, not the cluster's.
         tokio::time::sleep(frame).await;
     }
-}
-
-fn chapter_line(replicas: usize, picture: &Picture, took: Duration) -> String {
-    let pods = match replicas {
-        1 => "1 pod runs".to_owned(),
-        n => format!("{n} pods run"),
-    };
-    format!(
-        "  {pods} after {} s on {} node(s) ({}), ${:.3} an hour",
-        took.as_secs(),
-        picture.nodes.len(),
-        picture.types(),
-        picture.price(),
-    )
-}
-
-/// The figures, from what the objects said.
-pub(super) async fn summary(
-    told: &[Told],
-    scene: &Scene,
-    out: &mut dyn Write,
-) -> anyhow::Result<()> {
-    writeln!(out)?;
-    writeln!(
-        out,
-        "replicas  nodes  price an hour  pods run after  instance types"
-    )?;
-    for own in told {
-        writeln!(
-            out,
-            "{:>8}  {:>5}  {:>13}  {:>14}  {}",
-            own.replicas,
-            own.picture.nodes.len(),
-            format!("${:.4}", own.picture.price()),
-            format!("{} s", own.took.as_secs()),
-            own.picture.types(),
-        )?;
-    }
-    let last = scene.picture().await?;
-    let most = told
-        .iter()
-        .map(|own| own.picture.nodes.len())
-        .max()
-        .unwrap_or(0);
-    let waits: Vec<f64> = told
-        .iter()
-        .flat_map(|own| own.picture.waits.values().copied())
-        .collect();
-    let longest = waits.iter().copied().fold(0.0, f64::max);
-    writeln!(out)?;
-    writeln!(
-        out,
-        "At most {most} nodes at once; the longest that a pod waited for its node was {longest:.0} s \
-         of the cluster's time. Now there are {} nodes for ${:.3} an hour.",
+    bail!(
+        "{} of {} pods run on {} nodes ({}), and more was to come: it takes too long",
+        last.n_running,
+        goal.replicas,
         last.nodes.len(),
-        last.price(),
-    )?;
-    out.flush()?;
-    Ok(())
+        last.types(),
+    );
 }

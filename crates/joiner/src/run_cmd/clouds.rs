@@ -17,8 +17,10 @@ pub(super) struct Opened {
     pub(super) cloud: Arc<SimulatedCloud>,
     /// Somebody else's machines are not ours to play with.
     is_dry_run: bool,
-    /// Its machines need somebody to play their kubelets.
-    kubelets: Option<(Client, Clock)>,
+    /// Whether we play the kubelets of its machines, if anybody said.
+    kubelets: Option<bool>,
+    client: Client,
+    clock: Clock,
 }
 
 /// Opens the cloud that the flags name.
@@ -27,7 +29,6 @@ pub(super) fn open(
     flags: &RunFlags,
     client: &Client,
     clock: &Clock,
-    about: &AboutServer,
 ) -> anyhow::Result<Opened> {
     match name {
         CloudName::Simulated => {}
@@ -47,43 +48,43 @@ pub(super) fn open(
         ..Settings::default()
     };
     let cloud = SimulatedCloud::new(client.clone(), clock.clone(), settings);
-    let plays = flags.simulated_kubelets.unwrap_or(!about.is_sandbox);
     Ok(Opened {
         cloud: Arc::new(cloud),
         is_dry_run: flags.dry_run,
-        kubelets: plays.then(|| (client.clone(), clock.clone())),
+        kubelets: flags.simulated_kubelets,
+        client: client.clone(),
+        clock: clock.clone(),
     })
 }
 
 impl Opened {
     /// Plays what the cloud does by itself, for ever: not at all in a dry run, and with an election
     /// only while we lead, since two players would disturb each other.
-    pub(super) async fn plays(&self, leading: Option<watch::Receiver<bool>>) {
+    pub(super) async fn plays(&self, about: &AboutServer, leading: Option<watch::Receiver<bool>>) {
         if self.is_dry_run {
             return std::future::pending().await;
         }
         let Some(mut leading) = leading else {
-            return self.play().await;
+            return self.play(about).await;
         };
         loop {
             if leading.wait_for(|leads| *leads).await.is_err() {
                 return;
             }
             tokio::select! {
-                () = self.play() => {}
+                () = self.play(about) => {}
                 _ = leading.wait_for(|leads| !*leads) => {}
             }
         }
     }
 
-    async fn play(&self) {
+    async fn play(&self, about: &AboutServer) {
         let cloud = Arc::clone(&self.cloud).run();
-        match &self.kubelets {
-            None => cloud.await,
-            Some((client, clock)) => {
-                let kubelets = SimulatedKubelets::new(client.clone(), clock.clone(), 0).run();
-                futures::future::join(cloud, kubelets).await;
-            }
+        // A sandbox plays the kubelets of all nodes itself.
+        if !self.kubelets.unwrap_or(!about.is_sandbox) {
+            return cloud.await;
         }
+        let kubelets = SimulatedKubelets::new(self.client.clone(), self.clock.clone(), 0).run();
+        futures::future::join(cloud, kubelets).await;
     }
 }

@@ -1,10 +1,11 @@
 //! The cluster that `joiner run` works on: client, version, endpoints.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use joiner_controllers::assembly::Autoscaler;
-use joiner_runtime::{Decisions, HttpSettings, Metrics, Ready, Servers};
+use joiner_runtime::{Clock, HttpSettings, Metrics, Ready, Receipts, Servers};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
@@ -14,6 +15,11 @@ use super::flags::RunFlags;
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 /// Where we live when nobody says.
 const NAMESPACE: &str = "kube-system";
+/// Pauses between two questions to a server that does not answer.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// The longest that an answer may take.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 /// What the server says of itself.
 pub(super) struct AboutServer {
@@ -42,26 +48,70 @@ pub(super) async fn client(flags: &RunFlags) -> anyhow::Result<Client> {
     Client::try_from(config).with_context(|| format!("cannot make a client for {server}"))
 }
 
-/// Asks the server what it is: a wrong address or bad credentials are told at once.
-pub(super) async fn about(client: &Client) -> anyhow::Result<AboutServer> {
-    let version = match client.apiserver_version().await {
-        Ok(version) => version,
-        Err(kube::Error::Api(status)) if status.code == 401 => bail!(
-            "the API server does not accept our credentials: {}; renew the token or certificate \
-             of the kubeconfig",
-            status.message
-        ),
-        Err(error) => {
-            return Err(error).context(
-                "cannot reach the API server: check the address in the kubeconfig, and that the \
-                 server runs and its certificate has not expired",
-            );
+/// Asks the server what it is, until it answers. A server that is away may come back, and whoever
+/// starts us would only start us again: what is wrong is told, and tried again with growing pauses.
+pub(super) async fn about(client: &Client, clock: &Clock, away: &Away) -> AboutServer {
+    let mut pause = PAUSE_MIN;
+    loop {
+        match ask(client, clock).await {
+            Ok(about) => {
+                if away.note(None).is_some() {
+                    tracing::info!("the API server answers");
+                }
+                return about;
+            }
+            Err(trouble) => {
+                if away.note(Some(trouble.clone())).as_ref() != Some(&trouble) {
+                    tracing::warn!("{trouble}; trying again");
+                }
+            }
+        }
+        clock.sleep(pause).await;
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+async fn ask(client: &Client, clock: &Clock) -> Result<AboutServer, String> {
+    let remedy = "check the address in the kubeconfig, and that the server runs and its \
+                  certificate has not expired";
+    let answer = tokio::select! {
+        answer = client.apiserver_version() => answer,
+        () = clock.sleep(ANSWER_MAX) => {
+            return Err(format!("the API server does not answer: {remedy}"));
         }
     };
-    Ok(AboutServer {
-        is_sandbox: version.git_commit == "joiner",
-        version: version.git_version,
-    })
+    match answer {
+        Ok(version) => Ok(AboutServer {
+            is_sandbox: version.git_commit == "joiner",
+            version: version.git_version,
+        }),
+        Err(kube::Error::Api(status)) if status.code == 401 => Err(format!(
+            "the API server does not accept our credentials: renew the token or certificate of the \
+             kubeconfig ({})",
+            status.message
+        )),
+        Err(error) => {
+            let cause = anyhow::Error::new(error);
+            Err(format!("cannot reach the API server: {remedy} ({cause:#})"))
+        }
+    }
+}
+
+/// What keeps the server from answering us at the start.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Away(Arc<Mutex<Option<String>>>);
+
+impl Away {
+    /// Remembers what is wrong, or that nothing is; returns what was wrong before.
+    fn note(&self, trouble: Option<String>) -> Option<String> {
+        let mut own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *own, trouble)
+    }
+
+    fn trouble(&self) -> Option<String> {
+        let own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        own.clone()
+    }
 }
 
 /// Opens the endpoints for metrics and health.
@@ -69,12 +119,13 @@ pub(super) async fn listen(
     flags: &RunFlags,
     autoscaler: &Arc<Autoscaler>,
     metrics: &Arc<Metrics>,
-    decisions: &Decisions,
+    away: &Away,
 ) -> anyhow::Result<Servers> {
-    let world = autoscaler.ctx().world.clone();
-    let ready = move || match world.missing().as_slice() {
-        [] => Ok(()),
-        missing => Err(missing.join("\n")),
+    let (world, away) = (autoscaler.ctx().world.clone(), away.clone());
+    let ready = move || match (away.trouble(), world.missing().as_slice()) {
+        (Some(trouble), _) => Err(trouble),
+        (None, []) => Ok(()),
+        (None, missing) => Err(missing.join("\n")),
     };
     let settings = HttpSettings {
         address: None,
@@ -82,7 +133,13 @@ pub(super) async fn listen(
         health_port: flags.health_probe_port,
     };
     let ready: Ready = Arc::new(ready);
-    let servers = Servers::start(&settings, Arc::clone(metrics), decisions.clone(), ready).await?;
+    let ctx = autoscaler.ctx();
+    let receipts = Receipts {
+        decisions: ctx.decisions.clone(),
+        world: ctx.world.clone(),
+        clock: ctx.clock.clone(),
+    };
+    let servers = Servers::start(&settings, Arc::clone(metrics), receipts, ready).await?;
     tracing::info!(
         metrics = %servers.metrics_address,
         health = %servers.health_address,

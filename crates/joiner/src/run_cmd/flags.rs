@@ -1,6 +1,7 @@
 //! Flags of `joiner run`, as typed: upstream's names, variables and defaults, and a few of ours.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -9,6 +10,8 @@ use joiner_api::types::DurationText;
 use joiner_controllers::Settings;
 use joiner_controllers::settings::{Batching, DisruptionSettings, FeatureGates};
 use joiner_model::{MinValuesPolicy, PreferencePolicy};
+
+use crate::scheduler_config::spread_defaults;
 
 /// Clouds that can be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -108,7 +111,24 @@ pub(crate) struct RunFlags {
     /// Switches, as Name=bool,...: NodeRepair, ReservedCapacity, SpotToSpotConsolidation, NodeOverlay, StaticCapacity, CapacityBuffer
     #[arg(long, env = "FEATURE_GATES", default_value = "")]
     pub(crate) feature_gates: String,
-    /// Consolidate as upstream does: moving pods costs nothing, and at most one node replaces others
+    /// How often a replica of a workload may be moved for money in 24 hours, on average over its replicas; 0 is without limit
+    #[arg(
+        long,
+        env = "MOVES_PER_REPLICA_PER_DAY",
+        default_value_t = DisruptionSettings::default().moves_per_replica,
+        value_name = "NUMBER"
+    )]
+    pub(crate) moves_per_replica_per_day: u32,
+    /// Spread constraints for pods that declare none, as the cluster's scheduler has them: YAML or JSON with podTopologySpread.defaultConstraints, or the path of a file with that
+    #[arg(
+        long,
+        env = "SCHEDULER_CONFIG",
+        default_value = "",
+        value_name = "FILE",
+        hide_default_value = true
+    )]
+    pub(crate) scheduler_config: String,
+    /// Consolidate as upstream does: moving pods costs nothing, however often, and at most one node replaces others
     #[arg(long, default_value_t = false, action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) disrupt_like_upstream: bool,
     #[command(flatten)]
@@ -191,6 +211,7 @@ impl RunFlags {
             preferences,
             min_values,
             gates,
+            spread_defaults: spread_defaults(&self.scheduler_config)?.map(Arc::new),
             disruption: self.disruption(gates),
             quiet_state: self.disable_cluster_state_observability,
         })
@@ -201,6 +222,7 @@ impl RunFlags {
     fn disruption(&self, gates: FeatureGates) -> DisruptionSettings {
         let settings = DisruptionSettings {
             spot_to_spot: gates.spot_to_spot_consolidation,
+            moves_per_replica: self.moves_per_replica_per_day,
             ..DisruptionSettings::default()
         };
         if self.disrupt_like_upstream {
@@ -289,6 +311,19 @@ mod tests {
         assert_eq!(settings.preferences, PreferencePolicy::Ignore);
         for wrong in ["--preference-policy=Maybe", "--min-values-policy=None"] {
             assert!(parsed(&[wrong]).settings().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn moves_are_limited_unless_upstream_is_followed() {
+        for (flags, expected) in [
+            (&[][..], 2),
+            (&["--moves-per-replica-per-day=5"], 5),
+            (&["--moves-per-replica-per-day=0"], 0),
+            (&["--disrupt-like-upstream"], 0),
+        ] {
+            let settings = parsed(flags).settings().unwrap();
+            assert_eq!(settings.disruption.moves_per_replica, expected, "{flags:?}");
         }
     }
 

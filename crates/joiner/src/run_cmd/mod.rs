@@ -19,6 +19,7 @@ use joiner_runtime::{
 
 use crate::signals::Stop;
 
+use self::cluster::Away;
 use self::flags::{CloudName, RunFlags};
 
 const NO_CLOUD: &str = "\
@@ -71,8 +72,7 @@ async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
     let clock = Clock::system(1);
     let _guard = install(&log_settings(flags, &clock)?)?;
     let client = cluster::client(flags).await?;
-    let about = cluster::about(&client).await?;
-    let sold = clouds::open(cloud, flags, &client, &clock, &about)?;
+    let sold = clouds::open(cloud, flags, &client, &clock)?;
     let metrics = Arc::new(Metrics::new(clock.clone(), &crate::build()));
     let recorded = DecisionSettings {
         file: flags.decision_log.clone(),
@@ -95,21 +95,28 @@ async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
         dry_run: flags.dry_run,
         metrics: Arc::clone(&metrics),
         events,
-        decisions: decisions.clone(),
+        decisions,
     }));
-    let servers = cluster::listen(flags, &autoscaler, &metrics, &decisions).await?;
-    tracing::info!(
-        cloud = sold.cloud.name(),
-        server = about.version,
-        dry_run = flags.dry_run,
-        "starting"
-    );
-    let election = elect(flags, &client, &clock);
-    tokio::select! {
-        () = stop.told() => {}
-        () = sold.plays(election.as_ref().map(Election::leading)) => {}
-        () = lead(&autoscaler, election.as_ref()) => {}
-    }
+    let away = Away::default();
+    let servers = cluster::listen(flags, &autoscaler, &metrics, &away).await?;
+    let election = tokio::select! {
+        () = stop.told() => None,
+        about = cluster::about(&client, &clock, &away) => {
+            tracing::info!(
+                cloud = sold.cloud.name(),
+                server = about.version,
+                dry_run = flags.dry_run,
+                "starting"
+            );
+            let election = elect(flags, &client, &clock);
+            tokio::select! {
+                () = stop.told() => {}
+                () = sold.plays(&about, election.as_ref().map(Election::leading)) => {}
+                () = lead(&autoscaler, election.as_ref()) => {}
+            }
+            election
+        }
+    };
     tracing::info!("stopping");
     if let Some(election) = election {
         election.release().await;

@@ -53,7 +53,11 @@ fn assert_answers(plane: &ControlPlane, chart: &Chart, questions: &[Question], e
 }
 
 /// What the controllers and the simulated cloud do, besides reading.
-const NEEDED: [Question; 28] = [
+const NEEDED: [Question; 32] = [
+    ["apps", "deployments", "scale", "patch", "web", ""],
+    ["apps", "deployments", "status", "patch", "web", ""],
+    ["apps", "replicasets", "status", "patch", "web", ""],
+    ["apps", "statefulsets", "status", "patch", "web", ""],
     ["storage.k8s.io", "csinodes", "", "create", "", ""],
     [
         "coordination.k8s.io",
@@ -286,7 +290,6 @@ fn roles_grow_and_shrink_with_the_settings() {
     let Some(helm) = helm() else { return };
     let rules = |settings: &[&str]| rules(&objects(&render(&helm, settings).unwrap()));
     let kubelets = [
-        "/pods/status patch *",
         "storage.k8s.io/csinodes create *",
         "coordination.k8s.io/leases update kube-node-lease",
     ];

@@ -26,7 +26,19 @@ fn a_placed_pod_has_a_funnel_and_a_place() {
 #[test]
 fn a_pod_left_over_has_a_reason() {
     let run = plan_with(cluster(), &["--explain", "huge"]).exits(2);
-    run.prints(&["pod default/huge", "OFFERINGS LEFT", "no type large enough"]);
+    run.prints(&[
+        "pod default/huge",
+        "OFFERINGS LEFT",
+        "no type large enough",
+        "0 with room for cpu 500",
+        "The cheapest change that would help:\n  request ",
+    ]);
+}
+
+#[test]
+fn a_pod_that_is_nearly_there_is_proposed() {
+    let run = plan_with(cluster(), &["--explain", "wep"]);
+    run.fails_in_one_line(&["no pod \"wep\"", "did you mean default/web?"]);
 }
 
 #[test]
@@ -56,6 +68,9 @@ fn the_explanation_comes_as_a_document_too() {
     let reason = left["reasons"][0].as_str().unwrap();
     assert!(reason.contains("no type large enough"), "{reason}");
     assert!(left.get("newNode").is_none());
+    assert_eq!(left["changes"][0]["kind"], "ShrinkRequest");
+    assert!(left["changes"][0]["pricePerHour"].as_f64().unwrap() > 0.0);
+    assert!(placed.get("changes").is_none());
     plan_with(cluster(), &["--explain", "web", "-o", "yaml"])
         .exits(0)
         .prints(&["pod: default/web", "funnel:", "offeringsLeft: 6"]);

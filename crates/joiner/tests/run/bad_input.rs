@@ -11,7 +11,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::cluster::Cluster;
 use crate::process::{Joiner, joiner, outcome, place, run_command};
-use crate::proxy::kubeconfig_for;
+use crate::proxy::{Proxy, Trouble, kubeconfig_for};
 
 /// What a command says that fails with exit code 1.
 async fn refusal(command: Command) -> String {
@@ -129,27 +129,78 @@ async fn no_cluster_is_told_with_the_remedy() {
     );
 
     let file = place("kubeconfig");
-    std::fs::write(&file, kubeconfig_for("http://127.0.0.1:1")).unwrap();
-    let said = refusal(run_command(&file, &[])).await;
-    assert!(said.contains("cannot reach the API server"), "{said}");
     std::fs::write(&file, "clusters: 5").unwrap();
     let said = refusal(run_command(&file, &[])).await;
     assert!(said.contains("cannot read the kubeconfig"), "{said}");
     std::fs::remove_file(&file).unwrap();
 }
 
+/// It says what is wrong with the server, to the log and to whoever asks whether it is ready, and
+/// waits.
+async fn waits_saying(kubeconfig: &Path, words: &[&str]) -> Joiner {
+    let mut joiner = Joiner::start(kubeconfig, &[]);
+    for words in words {
+        joiner.says(words).await;
+        let (code, body) = joiner.get("health", "/readyz").await;
+        assert_eq!(code, 503);
+        assert!(body.contains(words), "{body}");
+    }
+    assert_eq!(joiner.get("health", "/healthz").await.0, 200);
+    assert!(joiner.is_running());
+    joiner
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_away_is_waited_for() {
+    let file = place("kubeconfig");
+    std::fs::write(&file, kubeconfig_for("http://127.0.0.1:1")).unwrap();
+    let words = "cannot reach the API server: check the address in the kubeconfig";
+    let mut joiner = waits_saying(&file, &[words]).await;
+    // It hears when it is told to end.
+    assert_eq!(joiner.stop().await.code(), Some(0));
+    std::fs::remove_file(&file).unwrap();
+
+    let cluster = Cluster::embedded().await;
+    cluster.pool().await;
+    let away = Trouble {
+        fail_percent: 100,
+        ..Trouble::default()
+    };
+    let proxy = Proxy::start(cluster.client.clone(), "away", away).await;
+    let mut joiner = waits_saying(&proxy.kubeconfig, &["the API server"]).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let asked = proxy.seen();
+    let n_asked = asked.iter().filter(|own| own.path == "/version").count();
+    assert!((2..=5).contains(&n_asked), "asked {n_asked} times");
+    assert_eq!(joiner.told("starting").len(), 0);
+    proxy.set(Trouble::default());
+    joiner.says("the API server answers").await;
+    cluster.deployment("web", 5).await;
+    cluster.all_run(5, 120).await;
+    assert_eq!(joiner.get("health", "/readyz").await.0, 200);
+    assert_eq!(joiner.stop().await.code(), Some(0));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wrong_token_is_told() {
-    let Some(cluster) = Cluster::bare().await else {
-        return;
-    };
-    let text = std::fs::read_to_string(&cluster.kubeconfig).unwrap();
-    let file = place("kubeconfig");
-    std::fs::write(&file, text.replace(cluster.plane().token(), "wrong")).unwrap();
-    let said = refusal(run_command(&file, &[])).await;
-    assert!(said.contains("does not accept our credentials"), "{said}");
-    assert!(said.contains("renew the token or certificate"), "{said}");
-    std::fs::remove_file(&file).unwrap();
+    for cluster in [Some(Cluster::embedded().await), Cluster::bare().await] {
+        let Some(cluster) = cluster else {
+            return;
+        };
+        let text = std::fs::read_to_string(&cluster.kubeconfig).unwrap();
+        let (_, token) = text.split_once("token").unwrap();
+        let token = token.trim_start_matches(['"', ':', ' ']);
+        let end = token.find(['"', '\n']).unwrap();
+        let file = place("kubeconfig");
+        std::fs::write(&file, text.replace(&token[..end], "wrong")).unwrap();
+        let words = [
+            "the API server does not accept our credentials",
+            "renew the token or certificate",
+        ];
+        let mut joiner = waits_saying(&file, &words).await;
+        assert_eq!(joiner.stop().await.code(), Some(0));
+        std::fs::remove_file(&file).unwrap();
+    }
 }
 
 /// A server whose certificate ran out years ago; the kubeconfig for it.
@@ -184,12 +235,10 @@ async fn expired_server() -> String {
 async fn an_expired_certificate_is_told() {
     let file = place("kubeconfig");
     std::fs::write(&file, expired_server().await).unwrap();
-    let said = refusal(run_command(&file, &[])).await;
-    assert!(said.contains("its certificate has not expired"), "{said}");
-    assert!(
-        said.to_lowercase().contains("certificate expired"),
-        "{said}"
-    );
+    let mut joiner = waits_saying(&file, &["its certificate has not expired"]).await;
+    let said = joiner.said().to_lowercase();
+    assert!(said.contains("certificate expired"), "{said}");
+    assert_eq!(joiner.stop().await.code(), Some(0));
     std::fs::remove_file(&file).unwrap();
 }
 

@@ -19,9 +19,9 @@ const KILLS: u64 = 3;
 const KILL_MILLIS: u64 = 2_500;
 
 /// Claims and the machines that were launched for them, as the logs have it.
-type Launches = BTreeMap<String, BTreeSet<String>>;
+pub(crate) type Launches = BTreeMap<String, BTreeSet<String>>;
 
-fn note(launches: &mut Launches, joiner: &Joiner) {
+pub(crate) fn note(launches: &mut Launches, joiner: &Joiner) {
     for line in joiner.told("launched nodeclaim") {
         let text = |key: &str| line[key].as_str().unwrap().to_owned();
         let machines = launches.entry(text("NodeClaim")).or_default();
@@ -102,18 +102,13 @@ async fn rounds(cluster: &Cluster, n: usize, seed: &str) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn kills_lose_nothing_on_the_embedded_control_plane() {
-    let cluster = Cluster::embedded().await;
-    rounds(&cluster, 4, "embedded").await;
-}
+/// Rounds on the embedded control plane; they take three to six minutes.
+const ROUNDS: usize = 20;
 
-/// `cargo test -p joiner --test run -- --ignored twenty`
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "takes three to six minutes"]
-async fn twenty_rounds_of_kills_lose_nothing() {
+async fn twenty_rounds_of_kills_lose_nothing_on_the_embedded_control_plane() {
     let cluster = Cluster::embedded().await;
-    rounds(&cluster, 20, "twenty").await;
+    rounds(&cluster, ROUNDS, "embedded").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -33,6 +33,9 @@ async fn one_leads_and_the_other_follows() {
     let start = Instant::now();
     let status = first.stop().await;
     assert_eq!(status.code(), Some(0), "{}", first.said());
+    let mut warnings = first.lines();
+    warnings.retain(|line| line["level"] == "WARN" || line["level"] == "ERROR");
+    assert!(warnings.is_empty(), "an orderly end: {warnings:?}");
     second.says_within(LEADS, HAND_OVER_MAX).await;
     println!("handed over in {:?}", start.elapsed());
     cluster.deployment("web", 20).await;

@@ -14,9 +14,11 @@
 mod bad_input;
 mod cluster;
 mod crash;
+mod drift;
 mod faults;
 mod leader;
 mod permissions;
 mod process;
 mod proxy;
 mod watched;
+mod why;

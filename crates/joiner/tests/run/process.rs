@@ -33,6 +33,7 @@ pub(crate) fn joiner() -> Command {
         "PREFERENCE_POLICY",
         "MIN_VALUES_POLICY",
         "LOG_LEVEL",
+        "SCHEDULER_CONFIG",
         "SYSTEM_NAMESPACE",
         "KUBERNETES_SERVICE_HOST",
     ] {

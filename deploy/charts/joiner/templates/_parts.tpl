@@ -131,6 +131,7 @@ subjects:
   (list "PREFERENCE_POLICY" (include "joiner.oneOf" (dict "key" "settings.preferencePolicy" "value" $settings.preferencePolicy "known" (list "Respect" "Ignore"))))
   (list "MIN_VALUES_POLICY" (include "joiner.oneOf" (dict "key" "settings.minValuesPolicy" "value" $settings.minValuesPolicy "known" (list "Strict" "BestEffort"))))
   (list "SCHEDULER_CONFIG" $settings.schedulerConfig)
+  (list "MOVES_PER_REPLICA_PER_DAY" $settings.movesPerReplicaPerDay)
   (list "IGNORE_DRA_REQUESTS" $settings.ignoreDRARequests)
   (list "DISABLE_CLUSTER_STATE_OBSERVABILITY" $settings.disableClusterStateObservability)
   (list "CLUSTER_CA_BUNDLE" $settings.clusterCABundle)

@@ -1,0 +1,472 @@
+//! Upstream behaviors about what decisions rest on, and about commands under way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use joiner_disruption::{Member, Settings};
+use joiner_model::Policy;
+use joiner_state::live::{Ask, Asked, Change, ClusterState, Kind, Snapshot, What};
+use serde_json::{Value, json};
+
+use super::fleet::{Facts, fleet};
+use super::moves::Book;
+use super::queue::{Step, next_step, time_limit};
+use super::{COMMAND, Intent, execute, is_launching, is_stale, matters};
+use crate::claim::made::{Cluster, at, going_node, launched, merge, node, pod, pool, text};
+use crate::nominations::Nominations;
+
+const UP: &[&str] = &["Launched", "Registered", "Initialized", "Consolidatable"];
+
+fn of_pool() -> Value {
+    json!({"metadata": {"labels": {"karpenter.sh/nodepool": "p",
+        "node.kubernetes.io/instance-type": "m", "karpenter.sh/registered": "true",
+        "karpenter.sh/initialized": "true"}}, "spec": {"taints": []}})
+}
+
+/// A pool with one node that is up.
+fn cluster() -> Cluster {
+    Cluster::default()
+        .with(Kind::NodePool, pool("uid-p"))
+        .with(Kind::NodeClaim, launched(UP, &json!({})))
+        .with(Kind::Node, node(&of_pool()))
+}
+
+fn asked(snapshot: &Snapshot, now: Timestamp) -> Asked {
+    snapshot.problem(&Ask {
+        catalogs: &BTreeMap::new(),
+        policy: Policy::default(),
+        now,
+        leaving: &BTreeSet::new(),
+        headroom: &[],
+    })
+}
+
+fn members_at(cluster: &Cluster, nominations: &Nominations, now: Timestamp) -> Vec<Member> {
+    let snapshot = cluster.snapshot();
+    let asked = asked(&snapshot, now);
+    let facts = Facts {
+        snapshot: &snapshot,
+        nominations,
+        book: &Book::default(),
+        settings: Settings::default(),
+        changed: now,
+        now,
+    };
+    fleet(&facts, &asked.problem).members
+}
+
+fn members(cluster: &Cluster) -> Vec<Member> {
+    members_at(cluster, &Nominations::default(), at(100))
+}
+
+#[track_caller]
+fn only(cluster: &Cluster) -> Member {
+    let mut all = members(cluster);
+    assert_eq!(all.len(), 1);
+    all.remove(0)
+}
+
+fn annotated(key: &str, value: &str) -> Value {
+    json!({"metadata": {"annotations": {key: value}}})
+}
+
+const KEEP: &str = "karpenter.sh/do-not-disrupt";
+
+#[test]
+fn core_249_a_node_says_no_with_one_word() {
+    for (value, expected) in [("true", true), ("false", false), ("yes", false)] {
+        let mut own = cluster();
+        own.change(Kind::Node, "n", &annotated(KEEP, value));
+        assert_eq!(only(&own).do_not_disrupt, expected, "{value}");
+    }
+    assert!(!only(&cluster()).do_not_disrupt);
+}
+
+fn budget(name: &str, namespace: &str, more: &Value) -> Value {
+    let mut object = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": namespace, "uid": format!("uid-{name}")},
+        "spec": {"selector": {"matchLabels": {"app": "a"}}},
+        "status": {"disruptionsAllowed": 0}});
+    merge(&mut object, more);
+    object
+}
+
+/// With a pod that budgets for `app: a` are about.
+fn with_pod(more: &Value) -> Cluster {
+    let mut own = json!({"metadata": {"labels": {"app": "a"}}});
+    merge(&mut own, more);
+    cluster().with(Kind::Pod, pod("a", &own))
+}
+
+fn owned(kind: &str) -> Value {
+    json!({"metadata": {"ownerReferences": [
+        {"apiVersion": "apps/v1", "kind": kind, "name": "o", "uid": "uid-o", "controller": true}]}})
+}
+
+#[test]
+fn core_250_whose_budgets_count() {
+    let blocked = |more: &Value| {
+        let own = with_pod(more).with(Kind::PodDisruptionBudget, budget("b", "web", &json!({})));
+        only(&own).blocking_budget
+    };
+    assert_eq!(blocked(&json!({})).as_deref(), Some("web/b"));
+    assert_eq!(
+        blocked(&owned("DaemonSet")).as_deref(),
+        Some("web/b"),
+        "a DaemonSet's, too"
+    );
+    let nobody = [
+        ("mirror", annotated("kubernetes.io/config.mirror", "x")),
+        ("finished", json!({"status": {"phase": "Succeeded"}})),
+        (
+            "going",
+            json!({"metadata": {"deletionTimestamp": text(90)}}),
+        ),
+        ("kept by itself", annotated(KEEP, "true")),
+    ];
+    for (what, more) in nobody {
+        assert_eq!(blocked(&more), None, "{what}");
+    }
+    let two = with_pod(&json!({}))
+        .with(Kind::PodDisruptionBudget, budget("b", "web", &json!({})))
+        .with(Kind::PodDisruptionBudget, budget("c", "web", &json!({})));
+    assert_eq!(only(&two).several_budgets.as_deref(), Some("web/b, web/c"));
+}
+
+#[test]
+fn core_251_who_is_no_candidate() {
+    let mut no_claim = cluster();
+    no_claim.remove(Kind::NodeClaim, "c");
+    assert!(members(&no_claim).is_empty(), "a Node without a claim");
+    let mut no_node = cluster();
+    no_node.remove(Kind::Node, "n");
+    assert!(members(&no_node).is_empty(), "a claim without a Node");
+    let mut no_pool = cluster();
+    no_pool.remove(Kind::NodePool, "p");
+    assert!(members(&no_pool).is_empty(), "nobody knows its pool");
+    let booting = cluster().with(Kind::NodeClaim, launched(&["Launched"], &json!({})));
+    assert!(!only(&booting).initialized);
+    let mut going = cluster();
+    going.delete(Kind::NodeClaim, "c", at(90));
+    assert!(only(&going).deleting);
+    let nominations = Nominations::default();
+    nominations.nominate(&"n".into(), at(90), Duration::from_secs(20));
+    let all = members_at(&cluster(), &nominations, at(100));
+    assert!(all[0].nominated);
+    let mut commanded = cluster();
+    commanded.change(
+        Kind::NodeClaim,
+        "c",
+        &annotated(COMMAND, &intent(&["c"], &[]).text()),
+    );
+    assert!(only(&commanded).in_command);
+}
+
+#[test]
+fn core_253_pods_that_say_no_for_a_while() {
+    let until = |annotations: &[&str], secs: i64| {
+        let mut own = cluster();
+        for (n, value) in annotations.iter().enumerate() {
+            own.put(Kind::Pod, pod(&format!("p{n}"), &annotated(KEEP, value)));
+        }
+        let all = members_at(&own, &Nominations::default(), at(secs));
+        all[0].protected_pod.is_some()
+    };
+    // Pods start at second 20.
+    assert!(until(&["1m"], 79) && !until(&["1m"], 81));
+    assert!(until(&["1m", "2m"], 139), "the longest counts");
+    assert!(!until(&["1m", "2m"], 141));
+    assert!(until(&["true"], 1_000_000));
+    assert!(!until(&["soon"], 21), "what cannot be read does not count");
+}
+
+#[test]
+fn core_257_what_counts_against_budgets() {
+    assert!(only(&cluster()).ready);
+    let mut unready = cluster();
+    let status = json!([{"type": "Ready", "status": "False", "lastTransitionTime": text(0)}]);
+    let mut object = unready.get(Kind::Node, "n").clone();
+    object["status"]["conditions"] = status;
+    unready.put(Kind::Node, object);
+    assert!(!only(&unready).ready);
+    let mut going = cluster();
+    going.put(Kind::Node, going_node(&of_pool()));
+    assert!(only(&going).deleting);
+    let conditions = [UP, &["InstanceTerminating"]].concat();
+    let ending = cluster().with(Kind::NodeClaim, launched(&conditions, &json!({})));
+    assert!(only(&ending).terminating_instance, "out of all counts");
+}
+
+#[test]
+fn core_271_budgets_that_let_unhealthy_pods_go() {
+    let blocked = |ready: bool, more: &Value, namespace: &str| {
+        let status = if ready { "True" } else { "False" };
+        let condition = json!({"status": {"conditions": [
+            {"type": "Ready", "status": status, "lastTransitionTime": text(30)}]}});
+        let own = with_pod(&condition);
+        let own = own.with(Kind::PodDisruptionBudget, budget("b", namespace, more));
+        only(&own).blocking_budget.is_some()
+    };
+    let spares = json!({"spec": {"unhealthyPodEvictionPolicy": "AlwaysAllow"}});
+    assert!(blocked(true, &json!({}), "web") && blocked(false, &json!({}), "web"));
+    assert!(blocked(true, &spares, "web"), "healthy ones are held");
+    assert!(!blocked(false, &spares, "web"), "unhealthy ones are not");
+    assert!(
+        !blocked(true, &json!({}), "other"),
+        "a budget of another namespace"
+    );
+    let one = json!({"status": {"disruptionsAllowed": 1}});
+    assert!(!blocked(true, &one, "web"));
+}
+
+#[test]
+fn core_286_what_takes_the_place_of_others_is_spoken_for() {
+    let mut own = cluster();
+    let old = json!({"metadata": {"name": "old", "uid": "uid-old",
+        "annotations": {COMMAND: intent(&["old"], &["c"]).text()}},
+        "status": {"providerID": "kwok://old"}});
+    own.put(Kind::NodeClaim, launched(UP, &old));
+    assert!(only(&own).nominated, "its pods have not come yet");
+}
+
+#[test]
+fn core_300_pods_that_stay_are_told_apart_on_drifted_nodes() {
+    let drifted = [UP, &["Drifted"]].concat();
+    let mut own = cluster().with(Kind::NodeClaim, launched(&drifted, &json!({})));
+    own.put(Kind::Pod, pod("kept", &annotated(KEEP, "true")));
+    own.put(Kind::Pod, pod("free", &json!({})));
+    let stuck: Vec<bool> = only(&own).pods.iter().map(|pod| pod.stuck).collect();
+    assert_eq!(stuck.iter().filter(|own| **own).count(), 1);
+    assert_eq!(stuck.len(), 2);
+}
+
+fn intent(members: &[&str], replacements: &[&str]) -> Intent {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    Intent {
+        id: "command-1".to_owned(),
+        reason: "Underutilized".to_owned(),
+        method: "single".to_owned(),
+        started: at(0),
+        members: names(members),
+        replacements: names(replacements),
+        saves: 1,
+        moves: 0,
+    }
+}
+
+/// Claims of these names with these conditions.
+fn claims(all: &[(&str, &[&str])]) -> Snapshot {
+    let mut own = Cluster::default();
+    for (name, conditions) in all {
+        let named = json!({"metadata": {"name": name, "uid": name},
+            "status": {"providerID": format!("kwok://{name}")}});
+        own.put(Kind::NodeClaim, launched(conditions, &named));
+    }
+    own.snapshot()
+}
+
+#[test]
+fn core_301_a_replacement_that_cannot_be_launched_undoes_the_command() {
+    let own = intent(&["old"], &["new"]);
+    let step = next_step(&own, &claims(&[("old", UP)]), 1, at(30));
+    assert!(matches!(step, Step::Undo(why) if why.contains("new is gone")));
+}
+
+#[test]
+fn core_304_all_replacements_are_up_before_anything_goes() {
+    let own = intent(&["old"], &["new-1", "new-2"]);
+    let step = |second: &[&str]| {
+        let all = [("old", UP), ("new-1", UP), ("new-2", second)];
+        next_step(&own, &claims(&all), 1, at(30))
+    };
+    assert_eq!(step(&["Launched"]), Step::Wait);
+    assert_eq!(step(&["Launched", "Registered"]), Step::Wait);
+    assert_eq!(step(UP), Step::Delete);
+}
+
+#[test]
+fn core_305_a_replacement_that_is_lost_undoes_the_command() {
+    let own = intent(&["old"], &["new-1", "new-2"]);
+    let step = next_step(&own, &claims(&[("old", UP), ("new-1", UP)]), 1, at(30));
+    assert!(matches!(step, Step::Undo(_)), "{step:?}");
+    let mut going = Cluster::default();
+    for name in ["old", "new-1", "new-2"] {
+        let named = json!({"metadata": {"name": name, "uid": name}});
+        going.put(Kind::NodeClaim, launched(UP, &named));
+    }
+    going.delete(Kind::NodeClaim, "new-2", at(20));
+    let step = next_step(&own, &going.snapshot(), 1, at(30));
+    assert!(matches!(step, Step::Undo(why) if why.contains("new-2 is going")));
+}
+
+#[test]
+fn core_306_a_command_has_time_in_proportion_to_the_queue() {
+    let figures = [
+        (100, 600),
+        (4_000, 600),
+        (10_000, 800),
+        (40_000, 3_200),
+        (80_000, 3_600),
+        (1_000_000, 3_600),
+    ];
+    for (n, secs) in figures {
+        assert_eq!(time_limit(n).as_secs(), secs, "{n}");
+    }
+    let own = intent(&["old"], &["new"]);
+    let slow = claims(&[("old", UP), ("new", &["Launched"])]);
+    assert_eq!(next_step(&own, &slow, 1, at(599)), Step::Wait);
+    assert!(matches!(next_step(&own, &slow, 1, at(601)), Step::Undo(_)));
+    assert_eq!(next_step(&own, &slow, 10_000, at(601)), Step::Wait);
+}
+
+#[test]
+fn core_307_nothing_is_waited_for_without_replacements() {
+    let deleting = intent(&["old"], &[]);
+    let replacing = intent(&["other"], &["new"]);
+    let now = claims(&[("old", UP), ("other", UP), ("new", &["Launched"])]);
+    assert_eq!(
+        next_step(&deleting, &now, 2, at(1)),
+        Step::Delete,
+        "whatever others wait for"
+    );
+    assert_eq!(next_step(&replacing, &now, 2, at(1)), Step::Wait);
+}
+
+const DISRUPTED: &str = "karpenter.sh/disrupted";
+
+fn tainted() -> Value {
+    let mut object = node(&of_pool());
+    object["spec"]["taints"] = json!([{"key": DISRUPTED, "effect": "NoSchedule"}]);
+    object
+}
+
+#[test]
+fn core_308_taints_without_a_command_are_left_over() {
+    let mut own = cluster().with(Kind::Node, tainted());
+    let left = |own: &Cluster| execute::left_over(&own.snapshot()).len();
+    assert_eq!(left(&own), 1);
+    assert_eq!(left(&cluster()), 0, "nothing is tainted");
+    own.change(
+        Kind::NodeClaim,
+        "c",
+        &annotated(COMMAND, &intent(&["c"], &[]).text()),
+    );
+    assert_eq!(left(&own), 0, "a command is about it");
+    let mut going = cluster().with(Kind::Node, tainted());
+    going.delete(Kind::NodeClaim, "c", at(50));
+    assert_eq!(left(&going), 0, "it goes");
+}
+
+#[test]
+fn core_309_nothing_is_bought_twice_for_nodes_being_replaced() {
+    let mut own = cluster()
+        .with(Kind::Node, tainted())
+        .with(Kind::Pod, pod("a", &json!({})));
+    own.change(
+        Kind::NodeClaim,
+        "c",
+        &annotated(COMMAND, &intent(&["c"], &["new"]).text()),
+    );
+    let waiting = |own: &Cluster| asked(&own.snapshot(), at(100)).problem.pending().count();
+    assert_eq!(
+        waiting(&own),
+        0,
+        "its successor was bought with the command"
+    );
+    own.delete(Kind::NodeClaim, "c", at(90));
+    assert_eq!(waiting(&own), 1, "now it needs the place");
+    let booting = json!({"metadata": {"name": "m", "uid": "uid-m",
+        "labels": {"karpenter.sh/nodepool": "p", "node.kubernetes.io/instance-type": "m"}},
+        "spec": {"providerID": "kwok://m", "taints": []}});
+    let claim = json!({"metadata": {"name": "new", "uid": "uid-new"},
+        "status": {"providerID": "kwok://m"}});
+    own.put(Kind::Node, node(&booting));
+    own.put(
+        Kind::NodeClaim,
+        launched(&["Launched", "Registered"], &claim),
+    );
+    let problem = asked(&own.snapshot(), at(100)).problem;
+    let home = problem
+        .nodes
+        .iter()
+        .find(|node| &*node.name == "m")
+        .unwrap();
+    assert!(
+        !home.closed && !home.initialized,
+        "a node that boots may take it"
+    );
+}
+
+#[test]
+fn core_330_news_in_the_wrong_order_is_ignored() {
+    let mut state = ClusterState::default();
+    let at_version = |version: &str, node: &str| {
+        let more = json!({"metadata": {"resourceVersion": version}, "spec": {"nodeName": node}});
+        pod("a", &more)
+    };
+    state.apply(Kind::Pod, &at_version("7", "n"));
+    assert!(state.apply(Kind::Pod, &at_version("5", "m")).is_none());
+    let now = state.snapshot();
+    assert_eq!(now.pod("web/a").unwrap().node.as_deref(), Some("n"));
+    state.remove(Kind::Pod, &at_version("8", "n"));
+    assert!(
+        state.apply(Kind::Pod, &at_version("7", "n")).is_none(),
+        "it is gone"
+    );
+}
+
+#[test]
+fn core_331_a_claim_that_is_being_launched_holds_decisions_up() {
+    let mut own = cluster();
+    assert!(!is_launching(&own.snapshot()));
+    let fresh = json!({"metadata": {"name": "fresh", "uid": "uid-fresh"}});
+    own.put(Kind::NodeClaim, crate::claim::made::claim(&fresh));
+    assert!(
+        is_launching(&own.snapshot()),
+        "nobody knows what it will be"
+    );
+    own.delete(Kind::NodeClaim, "fresh", at(50));
+    assert!(!is_launching(&own.snapshot()), "nobody needs to know");
+}
+
+#[test]
+fn core_334_when_nothing_to_do_is_looked_at_again() {
+    let change = |kind: Kind, what: What, about: Option<&str>| Change {
+        kind,
+        name: "x".into(),
+        what,
+        about: about.map(Into::into),
+    };
+    for kind in [Kind::NodePool, Kind::NodeClaim, Kind::NodeOverlay] {
+        assert!(matters(&change(kind, What::Changed, None)), "{kind:?}");
+    }
+    assert!(matters(&change(Kind::Node, What::Appeared, None)));
+    assert!(
+        matters(&change(Kind::Pod, What::Changed, Some("n"))),
+        "it was bound"
+    );
+    assert!(
+        !matters(&change(Kind::Node, What::Changed, None)),
+        "a heartbeat"
+    );
+    assert!(!matters(&change(Kind::Deployment, What::Changed, None)));
+    assert!(
+        !is_stale(at(0), at(299)) && is_stale(at(0), at(300)),
+        "in any case"
+    );
+}
+
+#[test]
+fn core_335_a_daemon_counts_as_long_as_its_set_is_there() {
+    let set = json!({"apiVersion": "apps/v1", "kind": "DaemonSet",
+        "metadata": {"name": "agent", "namespace": "web", "uid": "uid-agent"},
+        "spec": {"selector": {"matchLabels": {"app": "agent"}}, "template": {
+            "metadata": {"labels": {"app": "agent"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}]}}}});
+    let mut own = cluster().with(Kind::DaemonSet, set);
+    let n = |own: &Cluster| asked(&own.snapshot(), at(100)).problem.daemons.len();
+    assert_eq!(n(&own), 1);
+    own.remove(Kind::DaemonSet, "agent");
+    assert_eq!(n(&own), 0);
+}

@@ -1,0 +1,157 @@
+//! Proposes to the scheduler what was planned: a pod is asked to try its node first.
+//!
+//! A plan fills nodes to the brim. A scheduler that spreads pods as it likes puts small ones where
+//! only a large one fits, or anybody on the few nodes that others need, and the rest needs another
+//! node. `status.nominatedNodeName` is what Kubernetes has for this: that node is tried first, and room
+//! on it is kept for the pod. It is a hint: when the pod fits better elsewhere, or nowhere, nothing is
+//! lost, and the pod is planned for again.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt as _};
+use joiner_model::{Name, Plan};
+use joiner_state::live::{Asked, Change, Kind, LiveClaim, PROPOSED, Snapshot, What, rfc3339};
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::context::Ctx;
+use crate::nominations::PlannedPod;
+
+/// A node waits this long at most for the proposals to be written.
+const WAIT_MAX: Duration = Duration::from_secs(4);
+/// Proposals that are written at the same time.
+const AT_ONCE: usize = 16;
+
+/// The pods of a plan whose nodes are still to come.
+pub(super) fn planned(
+    now: &Snapshot,
+    asked: &Asked,
+    plan: &Plan,
+    created: &BTreeMap<usize, Name>,
+) -> Vec<PlannedPod> {
+    let problem = &asked.problem;
+    let new = created
+        .iter()
+        .filter_map(|(ix, claim)| Some((&plan.launches.get(*ix)?.pods, claim)));
+    let coming = (plan.placements.iter())
+        .filter_map(|own| Some((&own.pods, asked.in_flight.get(&own.node)?)));
+    let mut all = Vec::new();
+    for (pods, claim) in new.chain(coming) {
+        let pods = pods.iter().map(|pod| &problem.pods[pod.0 as usize]);
+        // Which of them comes first decides where pods of a spread may go: room that is kept for a
+        // certain one is in the way of the others.
+        let bound = pods.filter(|pod| problem.shapes[pod.shape.0 as usize].spreads.is_empty());
+        let live = bound.filter_map(|pod| now.pod(&pod.name));
+        all.extend(
+            live.filter(|pod| pod.is_provisionable())
+                .map(|pod| PlannedPod {
+                    name: pod.name.clone(),
+                    uid: pod.uid.clone(),
+                    claim: claim.clone(),
+                }),
+        );
+    }
+    all
+}
+
+/// Proposes the node of a claim to the pods that are planned for it. What cannot be written is left
+/// out.
+pub(crate) async fn pods(ctx: &Ctx, claim: &LiveClaim, node: &str) {
+    let planned = ctx.nominations.planned_for(claim.name());
+    if planned.is_empty() {
+        return;
+    }
+    let snapshot = ctx.world.snapshot();
+    let at = rfc3339(ctx.clock.now());
+    let mut writes = Vec::with_capacity(planned.len());
+    for pod in planned {
+        let live = snapshot.pod(&pod.name);
+        if live.is_some_and(|live| live.uid == pod.uid && live.is_provisionable()) {
+            let patch = proposal(node, &pod.uid, &at);
+            writes.push(propose(ctx, pod.name, patch));
+        }
+    }
+    let all = stream::iter(writes).buffer_unordered(AT_ONCE).count();
+    tokio::select! {
+        _ = all => {}
+        () = ctx.clock.sleep(WAIT_MAX) => {}
+    }
+}
+
+/// Proposes nodes to pods that come in the place of those that a command moves, as they come: the
+/// scheduler may be faster, then it decides. Runs until its future is dropped.
+pub(crate) async fn run(ctx: Ctx) {
+    let mut changes = ctx.world.subscribe();
+    loop {
+        let mut new = match changes.recv().await {
+            Ok(told) => created(&told),
+            Err(RecvError::Lagged(_)) => continue,
+            Err(RecvError::Closed) => return,
+        };
+        while let Ok(told) = changes.try_recv() {
+            new.extend(created(&told));
+        }
+        if new.is_empty() || !ctx.nominations.expects_any() {
+            continue;
+        }
+        let writes = welcomed(&ctx, &new);
+        stream::iter(writes)
+            .map(|(pod, patch)| propose(&ctx, pod, patch))
+            .buffer_unordered(AT_ONCE)
+            .count()
+            .await;
+    }
+}
+
+/// Pods that came with some changes.
+fn created(told: &[Change]) -> Vec<Name> {
+    let new = told
+        .iter()
+        .filter(|change| change.kind == Kind::Pod && change.what == What::Appeared);
+    new.map(|change| change.name.clone()).collect()
+}
+
+/// The pods that take the place of others, with what is written into their status.
+fn welcomed(ctx: &Ctx, new: &[Name]) -> Vec<(Name, Value)> {
+    let snapshot = ctx.world.snapshot();
+    let now = ctx.clock.now();
+    let mut writes = Vec::new();
+    for pod in new.iter().filter_map(|name| snapshot.pod(name)) {
+        let owner = pod.owner.as_ref().filter(|_| pod.is_fresh());
+        let to = owner.and_then(|own| ctx.nominations.welcome(&own.uid, now));
+        let Some(to) = to else {
+            continue;
+        };
+        let node = match snapshot.claim(&to) {
+            Some(claim) => claim.node_name().map(Name::from),
+            None => Some(to),
+        };
+        if let Some(node) = node.filter(|node| snapshot.node(node).is_some()) {
+            let patch = proposal(&node, &pod.uid, &rfc3339(now));
+            writes.push((pod.name.clone(), patch));
+        }
+    }
+    writes
+}
+
+async fn propose(ctx: &Ctx, pod: Name, patch: Value) {
+    let written = ctx.api.merge_status(Kind::Pod, &pod, &patch).await;
+    if let Err(error) = written {
+        tracing::debug!(Pod = &*pod, %error, "cannot propose a node");
+    }
+}
+
+/// What is written into the status of a pod.
+fn proposal(node: &str, uid: &str, at: &str) -> Value {
+    json!({"metadata": {"uid": uid}, "status": {
+        "nominatedNodeName": node,
+        "conditions": [{
+            "type": PROPOSED,
+            "status": "True",
+            "reason": "Planned",
+            "message": node,
+            "lastTransitionTime": at,
+        }],
+    }})
+}

@@ -1,0 +1,168 @@
+//! Does what was decided about Deployments that are being surged.
+
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use joiner_api::labels::POD_DELETION_COST;
+use joiner_model::Name;
+use joiner_runtime::{About, ApiFailure};
+use joiner_state::live::{Change, Kind, LivePod, LiveScalable, SURGE, Snapshot};
+use serde_json::{Value, json};
+
+use super::{CHEAPEST, SURGE_ON_MOVE, Step, Surge, View, next_step};
+use crate::context::{Ctx, Failure, Next};
+use crate::engine::Controller;
+use crate::observe;
+
+/// How often a surge under way is looked at.
+const POLL: Duration = Duration::from_secs(1);
+
+/// Looks after Deployments that are being surged, or are to be. Keys are Deployments.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::termination) struct Surges;
+
+impl Surges {
+    async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
+        let snapshot = ctx.world.snapshot();
+        let Some(view) = View::of(&snapshot, key) else {
+            return Ok(Next::Done);
+        };
+        if ctx.api.is_dry_run() {
+            return Ok(Next::Done);
+        }
+        let workload = view.workload;
+        match next_step(&view, ctx.clock.now()) {
+            Step::Nothing => return Ok(Next::Done),
+            Step::Wait => {}
+            Step::Write(surge) => write(ctx, workload, Some(&surge)).await?,
+            Step::GiveUp(surge) => {
+                write(ctx, workload, Some(&surge)).await?;
+                let message = "The new pod is not ready; the old one is evicted all the same";
+                observe::warn(ctx, about(workload), "SurgeTimedOut", message.to_owned());
+            }
+            Step::Scale(replicas) => scale(ctx, workload, replicas).await?,
+            Step::Cheapen(pod) => cheapen(ctx, &pod).await?,
+            Step::Clear => write(ctx, workload, None).await?,
+        }
+        Ok(Next::Again(POLL))
+    }
+}
+
+/// Events about a Deployment.
+fn about(workload: &LiveScalable) -> About {
+    About {
+        kind: "Deployment",
+        api_version: "apps/v1",
+        name: workload.meta.name.clone(),
+        uid: workload.meta.uid.clone(),
+    }
+}
+
+/// Writes how far it has come, through the status: see `disruption::moves`.
+async fn write(ctx: &Ctx, workload: &LiveScalable, surge: Option<&Surge>) -> Result<(), Failure> {
+    let text = surge.map(|surge| serde_json::to_string(surge).unwrap_or_default());
+    let patch = json!({"metadata": {
+        "resourceVersion": workload.meta.version.to_string(),
+        "annotations": {SURGE: text},
+    }});
+    let name = &workload.meta.name;
+    ignore_gone(ctx.api.patch_status(Kind::Deployment, name, &patch).await)
+}
+
+/// Sets the number of replicas, unless somebody has just changed the Deployment.
+async fn scale(ctx: &Ctx, workload: &LiveScalable, replicas: i64) -> Result<(), Failure> {
+    let patch = json!({
+        "metadata": {"resourceVersion": workload.meta.version.to_string()},
+        "spec": {"replicas": replicas},
+    });
+    let name = &workload.meta.name;
+    ignore_gone(ctx.api.patch_scale(Kind::Deployment, name, &patch).await)?;
+    let message = match replicas {
+        1 => "Scaled back to 1: the pod on the node that goes is not needed any more",
+        _ => "Scaled to 2: the node of its pod goes, and another pod takes its place first",
+    };
+    tracing::info!(Deployment = &**name, replicas, "surged deployment");
+    let mut event = joiner_runtime::Event::normal(about(workload), "Surged", message.to_owned());
+    event.same = replicas.to_string();
+    ctx.events.tell(event);
+    Ok(())
+}
+
+/// Makes a pod the first that its ReplicaSet deletes.
+async fn cheapen(ctx: &Ctx, pod: &Name) -> Result<(), Failure> {
+    let patch: Value =
+        json!({"metadata": {"annotations": {POD_DELETION_COST: CHEAPEST.to_string()}}});
+    ignore_gone(ctx.api.patch_status(Kind::Pod, pod, &patch).await)
+}
+
+fn ignore_gone<T>(answer: Result<T, ApiFailure>) -> Result<(), Failure> {
+    match answer {
+        Ok(_) | Err(ApiFailure::NotFound) => Ok(()),
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+/// The Deployment of a pod, if it is to do with surging.
+fn key(now: &Snapshot, pod: &LivePod) -> Option<Name> {
+    let (kind, own) = now.workload_of(pod)?;
+    if kind != Kind::Deployment {
+        return None;
+    }
+    let node = || now.node(pod.node.as_ref()?);
+    let pool = || now.pool(node()?.pool()?);
+    let asked = own.meta.annotation(SURGE).is_some()
+        || own.meta.annotation(SURGE_ON_MOVE).is_some()
+        || pool().is_some_and(|pool| pool.meta.annotation(SURGE_ON_MOVE).is_some());
+    asked.then(|| own.meta.name.clone())
+}
+
+impl Controller for Surges {
+    fn name(&self) -> &'static str {
+        "surge"
+    }
+
+    fn concerned(&self, change: &Change, now: &Snapshot) -> Vec<Name> {
+        match change.kind {
+            Kind::Deployment => {
+                let own = now.scalable(Kind::Deployment, &change.name);
+                let own = own.filter(|own| {
+                    let has = |key| own.meta.annotation(key).is_some();
+                    has(SURGE) || has(SURGE_ON_MOVE)
+                });
+                own.map(|own| own.meta.name.clone()).into_iter().collect()
+            }
+            Kind::Pod => {
+                let pod = now.pod(&change.name);
+                pod.and_then(|pod| key(now, pod)).into_iter().collect()
+            }
+            Kind::Node => {
+                let node = now.node(&change.name);
+                let node = node.filter(|node| node.meta.deleting.is_some());
+                let pods = node.into_iter().flat_map(|node| now.pods_on(node.name()));
+                pods.filter_map(|pod| key(now, pod)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn all(&self, now: &Snapshot) -> Vec<Name> {
+        let begun = now.workloads(Kind::Deployment);
+        let begun = begun.filter(|own| own.meta.annotation(SURGE).is_some());
+        let mut all: Vec<Name> = begun.map(|own| own.meta.name.clone()).collect();
+        let going = now.nodes().filter(|node| node.meta.deleting.is_some());
+        let pods = going.flat_map(|node| now.pods_on(node.name()));
+        all.extend(pods.filter_map(|pod| key(now, pod)));
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    fn reconcile<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        key: &'a Name,
+    ) -> BoxFuture<'a, Result<Next, Failure>> {
+        Self::look(ctx, key).boxed()
+    }
+}

@@ -1,0 +1,316 @@
+//! Killed at any moment while fifty nodes are replaced, it breaks no promise: what must be available
+//! is, no more nodes go at once than may, and in the end everything is there, once, and new.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use joiner_testkit::Random;
+use kube::runtime::watcher;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::cluster::{CLAIMS, Cluster, DEPLOYMENTS, NODES, PODS, POOLS, What};
+use crate::crash::{Launches, note};
+use crate::process::Joiner;
+
+/// Nodes, and pods of each workload.
+const N: usize = 50;
+/// Percent of the nodes that may go at once.
+const BUDGET_PERCENT: usize = 20;
+/// Workloads, and how many of their pods must be there.
+const WORKLOADS: [(&str, usize); 2] = [("web", 44), ("api", 40)];
+/// A kill comes at most this long after the start: the first nodes are chosen after ten seconds.
+const KILL_MILLIS: u64 = 18_000;
+/// All nodes are new by then.
+const DRIFT_SECS: u64 = 400;
+
+const BUDGETS: What = (
+    "policy",
+    "v1",
+    "poddisruptionbudgets",
+    "PodDisruptionBudget",
+);
+
+/// What observers know, and what they found wrong.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Pods that are ready and not going, by uid, with their workload.
+    ready: BTreeMap<String, String>,
+    /// Nodes that are going or about to.
+    nodes_going: BTreeSet<String>,
+    /// Claims that are going or about to, by uid, and the node of each.
+    claims_going: BTreeMap<String, String>,
+    claims: BTreeSet<String>,
+    /// From here on promises count.
+    watching: bool,
+    least: BTreeMap<String, usize>,
+    most_going: usize,
+    wrong: Vec<String>,
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+impl Seen {
+    fn pod(&mut self, pod: &Value, there: bool) {
+        let (uid, app) = (
+            text(&pod["metadata"]["uid"]),
+            text(&pod["metadata"]["labels"]["app"]),
+        );
+        let conditions = pod["status"]["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        let ready = conditions.any(|own| own["type"] == "Ready" && own["status"] == "True");
+        if there && ready && pod["metadata"]["deletionTimestamp"].is_null() {
+            self.ready.insert(uid, app);
+            return;
+        }
+        self.ready.remove(&uid);
+        if !self.watching {
+            return;
+        }
+        for (name, wanted) in WORKLOADS {
+            let n = self.ready.values().filter(|own| *own == name).count();
+            let least = self.least.entry(name.to_owned()).or_insert(n);
+            *least = (*least).min(n);
+            if n < wanted {
+                let pod = &pod["metadata"]["name"];
+                self.wrong
+                    .push(format!("{n} of {name} after {pod}, not {wanted}"));
+            }
+        }
+    }
+
+    fn node(&mut self, node: &Value, there: bool) {
+        let name = text(&node["metadata"]["name"]);
+        let taints = node["spec"]["taints"].as_array();
+        let mut taints = taints.into_iter().flatten();
+        let marked = taints.any(|own| own["key"] == "karpenter.sh/disrupted");
+        if there && (marked || !node["metadata"]["deletionTimestamp"].is_null()) {
+            self.nodes_going.insert(name);
+        } else {
+            self.nodes_going.remove(&name);
+        }
+        self.count();
+    }
+
+    fn claim(&mut self, claim: &Value, there: bool) {
+        let meta = &claim["metadata"];
+        let uid = text(&meta["uid"]);
+        let going = !meta["deletionTimestamp"].is_null()
+            || !meta["annotations"]["joiner.dev/command"].is_null();
+        let node = text(&claim["status"]["nodeName"]);
+        if there {
+            self.claims.insert(uid.clone());
+        } else {
+            self.claims.remove(&uid);
+        }
+        if there && going {
+            self.claims_going.insert(uid, node);
+        } else {
+            self.claims_going.remove(&uid);
+        }
+        self.count();
+    }
+
+    /// No more may go at once than the budget says.
+    fn count(&mut self) {
+        if !self.watching {
+            return;
+        }
+        // A node that is gone before its claim is no longer disrupted twice.
+        let mut going: BTreeSet<&String> = self.nodes_going.iter().collect();
+        going.extend(self.claims_going.values());
+        let limit = (self.claims.len() * BUDGET_PERCENT).div_ceil(100);
+        self.most_going = self.most_going.max(going.len());
+        if going.len() > limit {
+            self.wrong
+                .push(format!("{} go at once, not {limit}", going.len()));
+        }
+    }
+}
+
+/// Follows a kind and tells of every change.
+async fn follow(
+    api: kube::Api<kube::api::DynamicObject>,
+    seen: Arc<Mutex<Seen>>,
+    tell: fn(&mut Seen, &Value, bool),
+) {
+    let mut events = watcher(api, watcher::Config::default()).boxed();
+    while let Some(event) = events.next().await {
+        let (object, there) = match event {
+            Ok(watcher::Event::InitApply(own) | watcher::Event::Apply(own)) => (own, true),
+            Ok(watcher::Event::Delete(own)) => (own, false),
+            Ok(watcher::Event::Init | watcher::Event::InitDone) => continue,
+            Err(error) => {
+                seen.lock().unwrap().wrong.push(error.to_string());
+                continue;
+            }
+        };
+        let object = serde_json::to_value(object).unwrap();
+        tell(&mut seen.lock().unwrap(), &object, there);
+    }
+}
+
+/// The pool; its nodes say in which round they were made.
+async fn pool(cluster: &Cluster, round: usize) {
+    let class = json!({"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"});
+    let requirements = json!([
+        {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]},
+        {"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]},
+        {"key": "karpenter.kwok.sh/instance-cpu", "operator": "In", "values": ["2"]}]);
+    let budget = format!("{BUDGET_PERCENT}%");
+    let pool = json!({"metadata": {"name": "general"}, "spec": {
+        "disruption": {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "20s",
+            "budgets": [{"nodes": budget}]},
+        "template": {"metadata": {"labels": {"example.com/round": round.to_string()}},
+            "spec": {"nodeClassRef": class, "requirements": requirements}}}});
+    cluster.apply(POOLS, pool).await;
+}
+
+/// Two workloads with a pod on every node, and a budget for each.
+async fn workloads(cluster: &Cluster) {
+    for (name, wanted) in WORKLOADS {
+        let labels = json!({"app": name});
+        let selector = json!({"matchLabels": labels});
+        let apart = json!({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}]}});
+        let resources = json!({"requests": {"cpu": "500m", "memory": "256Mi"}});
+        let spec = json!({"terminationGracePeriodSeconds": 1, "affinity": apart,
+            "containers": [{"name": "c", "image": "pause", "resources": resources}]});
+        let meta = json!({"name": name, "namespace": "default"});
+        let object = json!({"metadata": meta, "spec": {"replicas": N, "selector": selector,
+            "template": {"metadata": {"labels": labels}, "spec": spec}}});
+        cluster.apply(DEPLOYMENTS, object).await;
+        let budget =
+            json!({"metadata": meta, "spec": {"minAvailable": wanted, "selector": selector}});
+        cluster.apply(BUDGETS, budget).await;
+    }
+}
+
+/// All nodes are of this round, and nothing else is there.
+async fn is_new(cluster: &Cluster, round: usize) -> bool {
+    let claims = cluster.list(CLAIMS).await;
+    let label = round.to_string();
+    let new = |own: &Value| {
+        own["metadata"]["labels"]["example.com/round"] == label.as_str()
+            && own["metadata"]["deletionTimestamp"].is_null()
+            && own["metadata"]["annotations"]["joiner.dev/command"].is_null()
+    };
+    claims.len() == N
+        && claims.iter().all(new)
+        && cluster.list(NODES).await.len() == N
+        && cluster.machines().await.len() == N
+}
+
+/// Every claim is made from the pool as it is.
+async fn hashes_agree(cluster: &Cluster) {
+    const HASH: &str = "karpenter.sh/nodepool-hash";
+    let pool = &cluster.list(POOLS).await[0];
+    for claim in cluster.list(CLAIMS).await {
+        let (own, wanted) = (
+            &claim["metadata"]["annotations"][HASH],
+            &pool["metadata"]["annotations"][HASH],
+        );
+        assert!(own.is_string());
+        assert_eq!(own, wanted);
+    }
+}
+
+/// Replaces all nodes while the process is killed so many times.
+async fn drift(
+    cluster: &Cluster,
+    random: &mut Random,
+    (round, kills): (usize, usize),
+    launches: &mut Launches,
+) {
+    let flags = ["--disable-leader-election"];
+    let start = Instant::now();
+    pool(cluster, round).await;
+    for _ in 0..kills {
+        let mut joiner = Joiner::start(&cluster.kubeconfig, &flags);
+        tokio::time::sleep(Duration::from_millis(random.below(KILL_MILLIS))).await;
+        joiner.kill();
+        note(launches, &joiner);
+    }
+    println!("killed {kills} times in {:?}", start.elapsed());
+    let joiner = Joiner::start(&cluster.kubeconfig, &flags);
+    cluster
+        .until("all nodes are new", DRIFT_SECS, async |cluster| {
+            is_new(cluster, round).await
+        })
+        .await;
+    cluster.all_run(N * WORKLOADS.len(), 60).await;
+    note(launches, &joiner);
+    println!("new after {:?}", start.elapsed());
+}
+
+/// So many drifts with so many kills each.
+async fn drifts(cluster: &Cluster, (n, kills): (usize, usize), seed: &str) {
+    cluster.pool().await;
+    pool(cluster, 0).await;
+    workloads(cluster).await;
+    let flags = ["--disable-leader-election"];
+    let mut first = Joiner::start(&cluster.kubeconfig, &flags);
+    cluster.all_run(N * WORKLOADS.len(), 90).await;
+    cluster
+        .until("fifty nodes", 60, async |cluster| is_new(cluster, 0).await)
+        .await;
+    let mut launches = Launches::new();
+    note(&mut launches, &first);
+    first.kill();
+
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let mut observers = JoinSet::new();
+    let mut watch = |what, tell| {
+        observers.spawn(follow(cluster.api(what, None), Arc::clone(&seen), tell));
+    };
+    watch(PODS, Seen::pod as fn(&mut Seen, &Value, bool));
+    watch(NODES, Seen::node);
+    watch(CLAIMS, Seen::claim);
+    cluster
+        .until("observers see everything", 20, async |_| {
+            let seen = seen.lock().unwrap();
+            seen.ready.len() == N * WORKLOADS.len() && seen.claims.len() == N
+        })
+        .await;
+    seen.lock().unwrap().watching = true;
+    let mut random = Random::new(seed);
+    for round in 1..=n {
+        drift(cluster, &mut random, (round, kills), &mut launches).await;
+        cluster.agrees().await;
+        hashes_agree(cluster).await;
+        let seen = seen.lock().unwrap();
+        let (least, most) = (&seen.least, seen.most_going);
+        println!("round {round}: least ready {least:?}, most at once {most}");
+        assert!(seen.wrong.is_empty(), "{}", seen.wrong.join("\n"));
+        assert!(most > 1, "the observer sees nodes go");
+    }
+    for (claim, machines) in launches {
+        assert_eq!(machines.len(), 1, "{claim}: {machines:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kills_during_a_drift_break_no_promise() {
+    let cluster = Cluster::embedded().await;
+    drifts(&cluster, (1, 4), "drift").await;
+}
+
+/// `cargo test -p joiner --test run -- --ignored twenty_kills`
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes ten minutes"]
+async fn twenty_kills_during_drifts_break_no_promise() {
+    let cluster = Cluster::embedded().await;
+    drifts(&cluster, (5, 4), "twenty").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes three minutes"]
+async fn kills_during_a_drift_break_no_promise_on_a_real_control_plane() {
+    if let Some(cluster) = Cluster::real().await {
+        drifts(&cluster, (1, 4), "real").await;
+    }
+}
