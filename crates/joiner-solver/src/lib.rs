@@ -35,6 +35,7 @@ mod marks;
 mod prices;
 mod refuse;
 mod remedy;
+mod remedy_candidates;
 mod remedy_changes;
 mod rounds;
 mod rows;

@@ -9,7 +9,8 @@ use joiner_model::{
 };
 
 use crate::funnel::used;
-use crate::remedy_changes::{Change, candidates};
+use crate::remedy_candidates::candidates;
+use crate::remedy_changes::Change;
 use crate::rounds::solve;
 
 /// Most questions about one pod.

@@ -8,6 +8,7 @@ mod answers;
 mod case;
 mod growth;
 mod live;
+mod passes;
 mod sandbox;
 mod table;
 
@@ -60,8 +61,11 @@ pub(crate) struct BenchArgs {
     /// Only the sandbox under load: memory, creations, watches, lists.
     #[arg(long, conflicts_with_all = ["families", "sizes", "cases", "growth"])]
     sandbox: bool,
-    /// Only `joiner run` at work: a scale-out on a real control plane.
+    /// Only the time of a look for nodes to give back.
     #[arg(long, conflicts_with_all = ["families", "sizes", "cases", "growth", "sandbox"])]
+    passes: bool,
+    /// Only `joiner run` at work: out and in on a real control plane.
+    #[arg(long, conflicts_with_all = ["families", "sizes", "cases", "growth", "sandbox", "passes"])]
     live: bool,
     /// With --live: these numbers of pods, instead of the usual ones.
     #[arg(long, value_name = "PODS", value_delimiter = ',', requires = "live")]
@@ -119,6 +123,13 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> anyhow::Result<()> {
         let section = sandbox::run(root)?;
         return match args.write {
             true => write(root, Section::Sandbox, &section),
+            false => Ok(()),
+        };
+    }
+    if args.passes {
+        let section = passes::run(root)?;
+        return match args.write {
+            true => write(root, Section::Passes, &section),
             false => Ok(()),
         };
     }

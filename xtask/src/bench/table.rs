@@ -15,7 +15,9 @@ pub(super) enum Section {
     Growth,
     /// The sandbox under load.
     Sandbox,
-    /// A scale-out on a real control plane.
+    /// Looks for nodes to give back.
+    Passes,
+    /// Out and in on a real control plane.
     Live,
     /// A large cluster on the embedded one.
     Crowd,
@@ -28,6 +30,7 @@ impl Section {
             Self::Bench => "bench",
             Self::Growth => "growth",
             Self::Sandbox => "sandbox",
+            Self::Passes => "passes",
             Self::Live => "live",
             Self::Crowd => "crowd",
         };

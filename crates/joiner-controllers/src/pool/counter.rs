@@ -88,6 +88,7 @@ fn capacity(claim: &LiveClaim, node: Option<&LiveNode>) -> Resources {
     all
 }
 
+/// Looks at one pool.
 async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
     let now = ctx.world.snapshot();
     let Some(pool) = managed(ctx, &now, key) else {

@@ -48,6 +48,7 @@ pub fn stamps<'s>(pool: &LivePool, claims: impl Iterator<Item = &'s LiveClaim>) 
     stamps
 }
 
+/// Looks at one pool.
 async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
     let now = ctx.world.snapshot();
     let Some(pool) = managed(ctx, &now, key) else {

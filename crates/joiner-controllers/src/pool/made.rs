@@ -112,7 +112,7 @@ pub(crate) fn class(more: Value) -> (Kind, Value) {
 
 /// A cluster with these objects.
 pub(crate) fn made(objects: Vec<(Kind, Value)>) -> Snapshot {
-    let mut state = ClusterState::default();
+    let mut state = ClusterState::default().with_templates();
     for (kind, object) in objects {
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
         let applied = state.apply(kind, &object);

@@ -52,6 +52,7 @@ fn verdict(pool: &LivePool, class: Option<&LiveClass>) -> Result<(), (String, St
     }
 }
 
+/// Looks at one pool.
 async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
     let now = ctx.world.snapshot();
     let Some(pool) = managed(ctx, &now, key) else {

@@ -28,6 +28,7 @@ pub fn validation(pool: &LivePool, now: Timestamp) -> Finished {
     set.finished()
 }
 
+/// Looks at one pool.
 async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
     let now = ctx.world.snapshot();
     let Some(pool) = managed(ctx, &now, key) else {

@@ -7,16 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 use joiner_model::Name;
 use joiner_runtime::{ApiFailure, Delete};
-use joiner_state::live::{Change, Kind, LiveClaim, LivePod, LivePool, Snapshot};
+use joiner_state::live::{Kind, LiveClaim, LivePod, LivePool, Snapshot};
 
 use super::{AT_ONCE, CLAIMS_MAX, concerned, is_pending, names, replicas};
 use crate::context::{Ctx, Failure, Next};
-use crate::engine::Controller;
+use crate::engine::Stateless;
 use crate::pool::is_managed;
 
 /// Between two looks when nothing happens.
@@ -107,28 +106,23 @@ fn life_left(claim: &LiveClaim, at: Timestamp) -> i128 {
     (WHOLE_LIFE - age.saturating_mul(WHOLE_LIFE) / life).clamp(0, WHOLE_LIFE)
 }
 
-/// Deletes what static pools have too many.
-#[derive(Clone, Copy, Debug)]
-pub struct StaticDeprovisioning;
-
-impl StaticDeprovisioning {
-    async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
-        if !ctx.settings.gates.static_capacity {
-            return Ok(Next::Done);
-        }
-        let now = ctx.world.snapshot();
-        let Some(pool) = now.pool(key).filter(|pool| !pool.is_dynamic()) else {
-            return Ok(Next::Done);
-        };
-        if !is_managed(&*ctx.cloud, &pool.class) {
-            return Ok(Next::Done);
-        }
-        let excess = excess(&now, pool, ctx.clock.now());
-        let n_max = usize::try_from(CLAIMS_MAX).unwrap_or(usize::MAX);
-        let more = excess.len() > n_max;
-        delete(ctx, key, excess.into_iter().take(n_max)).await?;
-        Ok(Next::Again(if more { SOON } else { EVERY }))
+/// Looks at one pool.
+async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
+    if !ctx.settings.gates.static_capacity {
+        return Ok(Next::Done);
     }
+    let now = ctx.world.snapshot();
+    let Some(pool) = now.pool(key).filter(|pool| !pool.is_dynamic()) else {
+        return Ok(Next::Done);
+    };
+    if !is_managed(&*ctx.cloud, &pool.class) {
+        return Ok(Next::Done);
+    }
+    let excess = excess(&now, pool, ctx.clock.now());
+    let n_max = usize::try_from(CLAIMS_MAX).unwrap_or(usize::MAX);
+    let more = excess.len() > n_max;
+    delete(ctx, key, excess.into_iter().take(n_max)).await?;
+    Ok(Next::Again(if more { SOON } else { EVERY }))
 }
 
 async fn delete(
@@ -162,27 +156,13 @@ async fn delete(
     failed.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
-impl Controller for StaticDeprovisioning {
-    fn name(&self) -> &'static str {
-        "static.deprovisioning"
-    }
-
-    fn concerned(&self, change: &Change, now: &Snapshot) -> Vec<Name> {
-        concerned(change, now)
-    }
-
-    fn all(&self, now: &Snapshot) -> Vec<Name> {
-        names(now)
-    }
-
-    fn reconcile<'a>(
-        &'a self,
-        ctx: &'a Ctx,
-        key: &'a Name,
-    ) -> BoxFuture<'a, Result<Next, Failure>> {
-        Self::look(ctx, key).boxed()
-    }
-}
+/// Deletes what static pools have too many.
+pub(super) const DEPROVISIONING: Stateless = Stateless {
+    name: "static.deprovisioning",
+    concerned,
+    all: names,
+    look: |ctx, key| look(ctx, key).boxed(),
+};
 
 #[cfg(test)]
 mod tests {

@@ -16,7 +16,7 @@ use joiner_model::{Name, ResourceName};
 use joiner_state::live::{Change, Conditions as _, Kind, LiveClaim, LivePool, Snapshot};
 use joiner_state::quantity::Quantity;
 
-pub use down::{StaticDeprovisioning, excess};
+pub use down::excess;
 pub use reservations::{Reservations, Reserved};
 pub use up::{StaticProvisioning, missing, new_claims};
 
@@ -32,7 +32,7 @@ const CLAIMS_MAX: u64 = 100;
 pub fn controllers() -> Vec<Arc<dyn Controller>> {
     vec![
         Arc::new(StaticProvisioning::new(Reservations::default())),
-        Arc::new(StaticDeprovisioning),
+        Arc::new(down::DEPROVISIONING),
     ]
 }
 

@@ -23,6 +23,7 @@ pub(crate) fn expires(claim: &LiveClaim) -> Option<Timestamp> {
     )
 }
 
+/// Looks at one claim.
 async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
     let snapshot = ctx.world.snapshot();
     let Some(claim) = snapshot.claim(key) else {

@@ -28,6 +28,7 @@ pub(super) const OF_CLAIMS: Stateless = Stateless {
     look: |ctx, key| look_at_claim(ctx, key).boxed(),
 };
 
+/// Looks at one claim.
 async fn look_at_claim(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
     let snapshot = ctx.world.snapshot();
     let claim = snapshot.claim(key);
@@ -58,6 +59,7 @@ fn nodes_of(change: &Change, now: &Snapshot) -> Vec<Name> {
     }
 }
 
+/// Looks at one node.
 async fn look_at_node(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
     let snapshot = ctx.world.snapshot();
     let Some(node) = snapshot.node(key) else {

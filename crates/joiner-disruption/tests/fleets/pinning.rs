@@ -33,7 +33,12 @@ fn the_largest_pod_that_fits_no_hole_elsewhere() {
 fn a_pod_without_any_place_says_which_rule_is_in_the_way() {
     let world = World::standard()
         .add(own("n0", SMALL).label("example.com/disk", "fast"))
-        .add(pod("web").cpu("1").node_selector("example.com/disk", "fast").on("n0"))
+        .add(
+            pod("web")
+                .cpu("1")
+                .node_selector("example.com/disk", "fast")
+                .on("n0"),
+        )
         .add(own("n1", SMALL))
         .add(pod("other").cpu("1").on("n1"));
     let mut stage = Stage::of(&world);
@@ -62,13 +67,25 @@ fn who_is_told() {
     });
     for (why, is_drifted, expected) in [
         (Why::DoNotDisrupt, false, Audience::Blocked),
-        (Why::PodBudget("default/web".to_owned()), false, Audience::Blocked),
+        (
+            Why::PodBudget("default/web".to_owned()),
+            false,
+            Audience::Blocked,
+        ),
         (Why::Nominated, false, Audience::Blocked),
         (Why::InCommand, false, Audience::Nobody),
         (pinned.clone(), true, Audience::Blocked),
         (pinned, false, Audience::Unconsolidatable),
-        (Why::OnlyWhenEmpty("p".into()), false, Audience::Unconsolidatable),
-        (Why::ConsolidationOff("p".into()), false, Audience::Unconsolidatable),
+        (
+            Why::OnlyWhenEmpty("p".into()),
+            false,
+            Audience::Unconsolidatable,
+        ),
+        (
+            Why::ConsolidationOff("p".into()),
+            false,
+            Audience::Unconsolidatable,
+        ),
         (Why::MissingLabel(ZONE), false, Audience::Unconsolidatable),
         (Why::Buffer, false, Audience::Unconsolidatable),
         (Why::Static("p".into()), false, Audience::Nobody),

@@ -35,6 +35,39 @@ fn core_092_limits_act_as_requests_and_083_zero_is_none() {
 }
 
 #[test]
+fn limits_are_added_up_like_requests() {
+    let one = "{resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 9}}}";
+    for (spec, expected) in [
+        ("{}".to_owned(), "pods 1"),
+        (container("{requests: {cpu: 3}}"), "pods 1"),
+        (
+            format!("{{containers: [{one}, {one}]}}"),
+            "cpu 2, memory 2Gi, pods 1",
+        ),
+        (
+            format!(
+                "{{containers: [{one}], initContainers: [{{resources: {{limits: {{cpu: 3}}}}}}]}}"
+            ),
+            "cpu 3, memory 1Gi, pods 1",
+        ),
+        (
+            format!("{{containers: [{one}], resources: {{limits: {{cpu: 500m}}}}}}"),
+            "cpu 500m, memory 1Gi, pods 1",
+        ),
+        // Overhead is part of a limit, and makes none.
+        (
+            "{containers: [{resources: {limits: {cpu: 1}}}], overhead: {cpu: 1, memory: 1Gi}}"
+                .to_owned(),
+            "cpu 2, pods 1",
+        ),
+    ] {
+        let objects = Objects::read([Source::new("in.yaml", pod_with(&spec))]).unwrap();
+        let limits = &objects.drafts.get(objects.pods[0].draft).limits;
+        assert_eq!(limits.to_string(), expected, "{spec}");
+    }
+}
+
+#[test]
 fn core_081_085_090_091_the_whole_pod_counts() {
     let main = "containers: [{resources: {requests: {cpu: 6, memory: 2Gi}}}]";
     let sidecar = "{restartPolicy: Always, resources: {requests: {cpu: 4.9, memory: 2.9Gi}}}";

@@ -9,6 +9,8 @@ use joiner_runtime::why::NodeAnswer;
 use super::words::{count, machine, price, since, target, when};
 use crate::plan_table::write_columns;
 
+/// Names in a line.
+const NAMES_MAX: usize = 3;
 /// Rows of a table.
 const ROWS_MAX: usize = 12;
 
@@ -48,12 +50,9 @@ pub(super) fn render(answer: &NodeAnswer, out: &mut dyn Write) -> io::Result<()>
             }
             NodeFate::Replaces { removed, why, .. } => {
                 let at = when(own.time, answer.now);
+                let why = first_clause(why);
                 writeln!(out)?;
-                writeln!(
-                    out,
-                    "Bought {at} in place of {}: {why}.",
-                    removed.join(", ")
-                )?;
+                writeln!(out, "Bought {at} in place of {}: {why}.", few(removed))?;
             }
         }
     }
@@ -62,6 +61,20 @@ pub(super) fn render(answer: &NodeAnswer, out: &mut dyn Write) -> io::Result<()>
         writeln!(out, "\nNobody has looked yet whether it could go.")?;
     }
     Ok(())
+}
+
+/// What was decided, without the figures that have lines of their own.
+fn first_clause(why: &str) -> &str {
+    why.split("; ").next().unwrap_or(why)
+}
+
+/// Some names, and how many more.
+fn few(names: &[String]) -> String {
+    let shown = names[..names.len().min(NAMES_MAX)].join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
+        0 => shown,
+        n => format!("{shown} and {n} more"),
+    }
 }
 
 fn headline(answer: &NodeAnswer, out: &mut dyn Write) -> io::Result<()> {
@@ -160,21 +173,22 @@ fn removed(answer: &NodeAnswer, own: &Receipt<NodeFate>, out: &mut dyn Write) ->
         return Ok(());
     };
     let reason = details.command["reason"].as_str().unwrap_or("Disrupted");
-    writeln!(
-        out,
-        "Removed, decided {} ({reason}): {why}",
-        when(own.time, answer.now)
-    )?;
+    let (at, why) = (when(own.time, answer.now), first_clause(why));
+    writeln!(out, "Removed, decided {at} ({reason}): {why}")?;
     if let (Some(before), Some(after)) = (price_before, price_after) {
         let saved = before - after;
         let verdict = match saved >= 0.0 {
             true => format!("saves {}", price(saved)),
             false => format!("costs {} more", price(-saved)),
         };
+        let moving = match details.move_cost > 0.0 {
+            true => format!("; moving pods is put at ${:.4}", details.move_cost),
+            false => String::new(),
+        };
+        let before = price(*before);
         writeln!(
             out,
-            "  {} before, ${after:.4} after: {verdict}",
-            price(*before)
+            "  {before} before, ${after:.4} after: {verdict}{moving}"
         )?;
     }
     let mut rows = Vec::new();

@@ -88,19 +88,32 @@ async fn why_is_answered_live_and_from_the_log() {
     cluster.all_run(3, 60).await;
     moon(&cluster).await;
     for namespace in ["default", "kube-system"] {
-        let spec = json!({"schedulerName": "nobody", "containers": [{"name": "c", "image": "pause"}]});
+        let spec =
+            json!({"schedulerName": "nobody", "containers": [{"name": "c", "image": "pause"}]});
         let twin = json!({"metadata": {"name": "twin", "namespace": namespace}, "spec": spec});
         cluster.apply(PODS, twin).await;
     }
     running.says("\"message\":\"listening\"").await;
     let line = &running.told("listening")[0];
-    let port = line["metrics"].as_str().unwrap().rsplit(':').next().unwrap().to_owned();
+    let port = line["metrics"]
+        .as_str()
+        .unwrap()
+        .rsplit(':')
+        .next()
+        .unwrap()
+        .to_owned();
     let url = format!("http://127.0.0.1:{port}");
     let live = ["--controller", url.as_str()];
     let written = ["--decision-log", log.as_str()];
 
-    let (waiting, placed) = (pod_of(&cluster, "moon").await, pod_of(&cluster, "web").await);
-    let node = cluster.list(NODES).await[0]["metadata"]["name"].as_str().unwrap().to_owned();
+    let (waiting, placed) = (
+        pod_of(&cluster, "moon").await,
+        pod_of(&cluster, "web").await,
+    );
+    let node = cluster.list(NODES).await[0]["metadata"]["name"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let no_zone = [
         "No place",
         "0 with topology.kubernetes.io/zone In [moon-1a]",
@@ -108,7 +121,11 @@ async fn why_is_answered_live_and_from_the_log() {
         "drop topology.kubernetes.io/zone=moon-1a from the pod's node selector",
         "an hour more",
     ];
-    let planned = ["on a new node, general-", "of NodePool general at $", "would do, too"];
+    let planned = [
+        "on a new node, general-",
+        "of NodePool general at $",
+        "would do, too",
+    ];
     let kept = ["has consolidation disabled", "Bought"];
     for from in [live, written] {
         let ask = |about: &'static str, name: &str| -> Vec<String> {
@@ -141,7 +158,10 @@ async fn why_is_answered_live_and_from_the_log() {
     .await;
     fails(
         &["pod", "twin", live[0], live[1]],
-        &["more than one pod \"twin\"", "default/twin, kube-system/twin"],
+        &[
+            "more than one pod \"twin\"",
+            "default/twin, kube-system/twin",
+        ],
     )
     .await;
     answers(
@@ -153,7 +173,12 @@ async fn why_is_answered_live_and_from_the_log() {
     assert_eq!(running.stop().await.code(), Some(0));
     fails(
         &["node", &node, live[0], live[1]],
-        &["cannot reach the controller", &url, "--controller", "--decision-log"],
+        &[
+            "cannot reach the controller",
+            &url,
+            "--controller",
+            "--decision-log",
+        ],
     )
     .await;
     answers(&["node", &node, written[0], written[1]], &kept).await;
@@ -169,7 +194,10 @@ async fn why_is_answered_live_and_from_the_log() {
 async fn a_question_that_cannot_be_asked_says_what_to_do() {
     fails(
         &["pod", "x", "--decision-log", "/nowhere/decisions"],
-        &["cannot read the decision log /nowhere/decisions", "joiner run --decision-log"],
+        &[
+            "cannot read the decision log /nowhere/decisions",
+            "joiner run --decision-log",
+        ],
     )
     .await;
     fails(
@@ -221,7 +249,10 @@ async fn a_sandbox_is_found_by_its_kubeconfig() {
     let path = kubeconfig.display().to_string();
     answers(
         &["pod", "lonely", "--kubeconfig", &path],
-        &["Pod default/lonely is Pending", "It waits for a NodePool: there is none"],
+        &[
+            "Pod default/lonely is Pending",
+            "It waits for a NodePool: there is none",
+        ],
     )
     .await;
     drop(sandbox);

@@ -50,8 +50,11 @@ impl Catalog {
 /// outside KWOK.
 struct Incumbent {
     catalog: Catalog,
-    pods: usize,
+    /// Pods at first, and pods that were asked for.
+    pods: (usize, usize),
+    /// Until all ran; 0 where no new ones were asked for.
     running_s: u32,
+    settled_s: u32,
     nodes: usize,
     price: f64,
     floor: f64,
@@ -59,38 +62,70 @@ struct Incumbent {
     cpu_secs: f64,
 }
 
-const INCUMBENT: [Incumbent; 3] = [
-    Incumbent {
-        catalog: Catalog::Generic,
-        pods: 1_000,
-        running_s: 20,
-        nodes: 9,
-        price: 35.76,
-        floor: 33.38,
-        peak_mib: 159,
-        cpu_secs: 9.8,
-    },
-    Incumbent {
-        catalog: Catalog::Ec2,
-        pods: 1_000,
-        running_s: 23,
-        nodes: 11,
-        price: 55.76,
-        floor: 42.29,
-        peak_mib: 191,
-        cpu_secs: 24.2,
-    },
-    Incumbent {
-        catalog: Catalog::Ec2,
-        pods: 5_000,
-        running_s: 112,
-        nodes: 33,
-        price: 294.73,
-        floor: 211.46,
-        peak_mib: 477,
-        cpu_secs: 162.0,
-    },
+const INCUMBENT: [Incumbent; 6] = [
+    theirs(
+        Catalog::Generic,
+        (0, 1_000),
+        (20, 89),
+        (9, 35.76, 33.38),
+        (159, 9.8),
+    ),
+    theirs(
+        Catalog::Generic,
+        (1_000, 300),
+        (0, 123),
+        (10, 16.25, 10.01),
+        (140, 5.5),
+    ),
+    theirs(
+        Catalog::Ec2,
+        (0, 1_000),
+        (23, 137),
+        (11, 55.76, 42.29),
+        (191, 24.2),
+    ),
+    theirs(
+        Catalog::Ec2,
+        (1_000, 300),
+        (0, 97),
+        (9, 16.26, 12.69),
+        (170, 7.0),
+    ),
+    theirs(
+        Catalog::Ec2,
+        (0, 5_000),
+        (112, 470),
+        (33, 294.73, 211.46),
+        (477, 162.0),
+    ),
+    theirs(
+        Catalog::Ec2,
+        (5_000, 1_500),
+        (0, 445),
+        (17, 82.49, 63.44),
+        (408, 69.0),
+    ),
 ];
+
+const fn theirs(
+    catalog: Catalog,
+    pods: (usize, usize),
+    (running_s, settled_s): (u32, u32),
+    (nodes, price, floor): (usize, f64, f64),
+    (peak_mib, cpu_secs): (u64, f64),
+) -> Incumbent {
+    Incumbent {
+        catalog,
+        pods,
+        running_s,
+        settled_s,
+        nodes,
+        price,
+        floor,
+        peak_mib,
+        cpu_secs,
+    }
+}
 
 /// What is asked for.
 pub(super) struct Asked<'a> {
@@ -132,11 +167,16 @@ pub(super) fn run(root: &Path, asked: &Asked<'_>) -> anyhow::Result<(Section, St
     say(HEADER)?;
     for catalog in catalogs {
         for pods in sizes {
-            let story = scale_out::run(&joiner, &programs, &logs, (catalog, *pods))?;
-            lines.push(story.render(catalog, *pods));
-            let theirs = INCUMBENT.iter();
-            let theirs = theirs.filter(|own| own.catalog == catalog && own.pods == *pods);
-            lines.extend(theirs.map(Incumbent::render));
+            let phases = scale_out::run(&joiner, &programs, &logs, (catalog, *pods))?;
+            let mut before = 0;
+            for phase in phases {
+                lines.push(phase.render(catalog, before));
+                let asked = (catalog, (before, phase.pods));
+                let theirs = INCUMBENT.iter();
+                let theirs = theirs.filter(|own| (own.catalog, own.pods) == asked);
+                lines.extend(theirs.map(Incumbent::render));
+                before = phase.pods;
+            }
         }
     }
     let table = lines.join("\n");
@@ -145,16 +185,21 @@ pub(super) fn run(root: &Path, asked: &Asked<'_>) -> anyhow::Result<(Section, St
 }
 
 const HEADER: &str = "\
-| catalog | pods | program | claims created | pods running | nodes | $/h | over floor | peak MiB | CPU s | requests |
-|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|";
+| catalog | pods | program | claims created | pods running | settled | moved | nodes | $/h | over floor | peak MiB | CPU s | requests |
+|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|";
 
 impl Incumbent {
     fn render(&self) -> String {
+        let running = match self.running_s {
+            0 => "-".to_owned(),
+            secs => format!("{secs} s"),
+        };
         format!(
-            "| {} | {} | Karpenter | - | {} s | {} | {:.2} | {:.1} % | {} | {:.1} | - |",
+            "| {} | {} to {} | Karpenter | - | {running} | {} s | - | {} | {:.2} | {:.1} % | {} | {:.1} | - |",
             self.catalog.title(),
-            thousands(self.pods),
-            self.running_s,
+            thousands(self.pods.0),
+            thousands(self.pods.1),
+            self.settled_s,
             self.nodes,
             self.price,
             (self.price / self.floor - 1.0) * 100.0,
@@ -164,14 +209,18 @@ impl Incumbent {
     }
 }
 
-impl scale_out::Story {
-    fn render(&self, catalog: Catalog, pods: usize) -> String {
+impl scale_out::Phase {
+    fn render(&self, catalog: Catalog, before: usize) -> String {
+        let secs = |secs: Option<f64>| secs.map_or("-".to_owned(), |secs| format!("{secs:.1} s"));
         format!(
-            "| {} | {} | joiner | {:.1} s | {:.1} s | {} | {:.2} | {:.1} % | {} | {:.1} | {} |",
+            "| {} | {} to {} | joiner | {} | {} | {:.0} s | {} | {} | {:.2} | {:.1} % | {} | {:.1} | {} |",
             catalog.title(),
-            thousands(pods),
-            self.times.claims_there,
-            self.times.pods_up,
+            thousands(before),
+            thousands(self.pods),
+            secs(self.running.map(|own| own.0)),
+            secs(self.running.map(|own| own.1)),
+            self.settled,
+            self.moved,
             self.nodes,
             self.price,
             (self.price / self.floor - 1.0) * 100.0,
@@ -184,18 +233,18 @@ impl scale_out::Story {
 
 fn section(table: &str) -> String {
     format!(
-        "## A live scale-out\n\n\
+        "## Out and in, live\n\n\
          Twenty Deployments of ten shapes, four with zone spread and four for arm64 only, scaled \
-         from 0 on a real control plane; one NodePool, on demand. Measured on {} for everything, \
+         from 0 on a real control plane, left to settle, and scaled to 30 %; one NodePool, on demand, \
+         `consolidateAfter: 0s`, budget 100 %. Measured on {} for everything, \
          control plane included, with `cargo xtask bench --live`, one run each. Times count from \
-         the creation of the Deployments. *Over floor* compares with the planner's lower bound for \
+         the change of the Deployments; *settled* is the last change that was followed by a minute \
+         without any, *moved* the pods that were evicted on the way. *Over floor* compares with the planner's lower bound for \
          the same pods and catalog. Memory, CPU and requests are those of `joiner run` with the \
-         simulated cloud and the simulated kubelets in it.\n\n\
+         simulated cloud and the simulated kubelets in it, from its start.\n\n\
          Karpenter is v1.14.1 with its kwok provider and an outside KWOK, on 2 cores as well; its \
-         nodes, price, memory and CPU are those after it has consolidated, and its 5,000 pods \
-         shared the machine with other work. Its floor is a linear program's.\n\n\
-         {HEADER}\n{table}\n\n\
-         Scaling in is not measured yet: it needs disruption.",
+         5,000 pods shared the machine with other work. Its floor is a linear program's.\n\n\
+         {HEADER}\n{table}",
         machine()
     )
 }
@@ -225,12 +274,12 @@ mod tests {
     #[test]
     fn the_incumbent_has_a_line_like_ours() {
         let columns = |line: &str| line.matches('|').count();
-        let story = scale_out::Story {
+        let phase = scale_out::Phase {
             price: 3.0,
             floor: 2.0,
-            ..scale_out::Story::default()
+            ..scale_out::Phase::default()
         };
-        let ours = story.render(Catalog::Generic, 1_000);
+        let ours = phase.render(Catalog::Generic, 0);
         assert!(ours.contains("| 3.00 | 50.0 % |"), "{ours}");
         for line in INCUMBENT.iter().map(Incumbent::render).chain([ours]) {
             assert_eq!(columns(&line), columns(HEADER) / 2, "{line}");

@@ -1,4 +1,4 @@
-//! A scale-out from nothing on a real control plane.
+//! A scale-out from nothing on a real control plane, and back to a third of it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,41 +9,50 @@ use joiner_testkit::control_plane::{ControlPlane, Program as Part, Programs};
 use serde_json::{Value, json};
 
 use super::program::{Joiner, Program, Usage};
-use super::seen::{Times, Watch};
+use super::seen::Watch;
 use super::{Catalog, story, until};
 use crate::control_plane::tell;
 
 /// No story takes longer.
 const STORY_MAX: Duration = Duration::from_secs(20 * 60);
-/// After the last pod runs, so that nothing that is still going on goes unseen.
-const REST: Duration = Duration::from_secs(5);
+/// A cluster that did not change for so long has settled.
+const QUIET: Duration = Duration::from_secs(60);
+/// What is left of every Deployment after the scale-in, in percent.
+const KEPT_PERCENT: usize = 30;
 /// Who `joiner run` is, so that its requests can be counted.
 const ACCOUNT: &str = "joiner-bench";
 
-/// What came of it.
+/// What came of one part of it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Story {
-    /// When the last of each came.
-    pub(super) times: Times,
+pub(super) struct Phase {
+    /// Pods that were asked for.
+    pub(super) pods: usize,
+    /// When the last claim for new pods was there, and the last of those pods ran; nothing when none
+    /// were asked for.
+    pub(super) running: Option<(f64, f64)>,
+    /// When it was over, in seconds.
+    pub(super) settled: f64,
+    /// Pods that were moved.
+    pub(super) moved: usize,
     /// Nodes at the end.
     pub(super) nodes: usize,
     /// What they cost an hour.
     pub(super) price: f64,
     /// What no plan undercuts.
     pub(super) floor: f64,
-    /// What `joiner run` used.
+    /// What `joiner run` used, from its start.
     pub(super) usage: Usage,
-    /// Requests that it sent.
+    /// Requests that it sent, from its start.
     pub(super) requests: usize,
 }
 
-/// Plays the story once.
+/// Plays the story once: out, and back in.
 pub(super) fn run(
     joiner: &Joiner,
     programs: &Programs,
     logs: &Path,
     (catalog, pods): (Catalog, usize),
-) -> anyhow::Result<Story> {
+) -> anyhow::Result<[Phase; 2]> {
     let mut plane = ControlPlane::start_with(programs)?;
     anyhow::ensure!(
         plane.has(Part::ControllerManager) && plane.has(Part::Scheduler),
@@ -54,7 +63,9 @@ pub(super) fn run(
         Catalog::Generic => None,
         Catalog::Ec2 => Some(write_types(joiner, plane.folder())?),
     };
-    let floor = floor(joiner, plane.folder(), types.as_deref(), pods)?;
+    let kept = pods * KEPT_PERCENT / 100;
+    let floor = |pods| floor(joiner, plane.folder(), types.as_deref(), pods);
+    let floors = [floor(pods)?, floor(kept)?];
     prepare(&plane)?;
     let kubeconfig = account(&plane)?;
     let mut command = joiner.call();
@@ -90,18 +101,63 @@ pub(super) fn run(
         program.usage()?;
         Ok(watch.seen().pods_up() >= pods)
     })?;
-    std::thread::park_timeout(REST);
+    let times = watch.seen().times();
+    tell(&times.to_string());
+    let mut out = settle(&mut plane, &mut program, &watch, pods)?;
+    out.running = Some((times.claims_there, times.pods_up));
+    out.moved = watch.seen().n_pods_ever().saturating_sub(pods);
+    out.floor = floors[0];
+    let before = (
+        watch.began.elapsed().as_secs_f64(),
+        watch.seen().n_pods_ever(),
+    );
+    apply(&plane, &story::list(&story::deployments(kept)))?;
+    let mut back = settle(&mut plane, &mut program, &watch, kept)?;
+    back.settled = (back.settled - before.0).max(0.0);
+    back.moved = watch.seen().n_pods_ever() - before.1;
+    back.floor = floors[1];
+    Ok([out, back])
+}
+
+/// Waits until nothing changes any more, and says what is there then.
+fn settle(
+    plane: &mut ControlPlane,
+    program: &mut Program,
+    watch: &Watch,
+    pods: usize,
+) -> anyhow::Result<Phase> {
+    let look = || {
+        let seen = watch.seen();
+        let price = format!("{:.6}", seen.price());
+        (
+            seen.n_nodes(),
+            price,
+            seen.n_pods(),
+            seen.pods_up(),
+            seen.n_pods_ever(),
+        )
+    };
+    let mut last = (look(), watch.began.elapsed());
+    until("the cluster to settle", STORY_MAX, || {
+        plane.check()?;
+        program.usage()?;
+        let now = look();
+        if now != last.0 {
+            last = (now, watch.began.elapsed());
+        }
+        let done = last.0.2 == pods && last.0.3 == pods;
+        Ok(done && watch.began.elapsed() - last.1 > QUIET)
+    })?;
     let seen = watch.seen();
-    let told = Story {
-        times: seen.times(),
+    Ok(Phase {
+        pods,
+        settled: last.1.as_secs_f64(),
         nodes: seen.n_nodes(),
         price: seen.price(),
-        floor,
         usage: program.usage()?,
         requests: requests(&plane.kubectl(&["get", "--raw", "/metrics"])?),
-    };
-    tell(&told.times.to_string());
-    Ok(told)
+        ..Phase::default()
+    })
 }
 
 fn apply(plane: &ControlPlane, objects: &str) -> anyhow::Result<()> {

@@ -82,6 +82,7 @@ pub(super) struct Seen {
     nodes: BTreeMap<String, Life>,
     claims: BTreeMap<String, Life>,
     prices: BTreeMap<String, f64>,
+    n_pods_ever: usize,
 }
 
 /// When the last of each came, in seconds.
@@ -118,6 +119,16 @@ impl std::fmt::Display for Times {
 }
 
 impl Seen {
+    /// Pods there are.
+    pub(super) fn n_pods(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// Pods that there were at any time.
+    pub(super) fn n_pods_ever(&self) -> usize {
+        self.n_pods_ever
+    }
+
     /// Pods that run.
     pub(super) fn pods_up(&self) -> usize {
         self.pods.values().filter(|life| life.up.is_some()).count()
@@ -187,6 +198,9 @@ impl Seen {
             let mut all = object.status.conditions.iter();
             all.any(|own| own.what == what && own.status == status)
         };
+        if object.kind == "Pod" && !lives.contains_key(&name) {
+            self.n_pods_ever += 1;
+        }
         let life = lives.entry(name.clone()).or_insert(Life {
             there: at,
             ..Life::default()

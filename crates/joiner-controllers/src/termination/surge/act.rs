@@ -123,27 +123,23 @@ impl Controller for Surges {
     }
 
     fn concerned(&self, change: &Change, now: &Snapshot) -> Vec<Name> {
-        match change.kind {
-            Kind::Deployment => {
-                let own = now.scalable(Kind::Deployment, &change.name);
-                let own = own.filter(|own| {
-                    let has = |key| own.meta.annotation(key).is_some();
-                    has(SURGE) || has(SURGE_ON_MOVE)
-                });
-                own.map(|own| own.meta.name.clone()).into_iter().collect()
-            }
-            Kind::Pod => {
-                let pod = now.pod(&change.name);
-                pod.and_then(|pod| key(now, pod)).into_iter().collect()
-            }
-            Kind::Node => {
-                let node = now.node(&change.name);
-                let node = node.filter(|node| node.meta.deleting.is_some());
-                let pods = node.into_iter().flat_map(|node| now.pods_on(node.name()));
-                pods.filter_map(|pod| key(now, pod)).collect()
-            }
-            _ => Vec::new(),
-        }
+        let name = &change.name;
+        let keys: Option<Vec<Name>> = if change.kind == Kind::Deployment {
+            let own = now.scalable(Kind::Deployment, name);
+            let has = |key: &str| own.is_some_and(|own| own.meta.annotation(key).is_some());
+            (has(SURGE) || has(SURGE_ON_MOVE)).then(|| vec![name.clone()])
+        } else if change.kind == Kind::Pod {
+            let pod = now.pod(name);
+            pod.and_then(|pod| key(now, pod)).map(|key| vec![key])
+        } else if change.kind == Kind::Node {
+            let node = now.node(name);
+            let node = node.filter(|node| node.meta.deleting.is_some());
+            let pods = node.map(|node| now.pods_on(node.name()));
+            pods.map(|pods| pods.filter_map(|pod| key(now, pod)).collect())
+        } else {
+            None
+        };
+        keys.unwrap_or_default()
     }
 
     fn all(&self, now: &Snapshot) -> Vec<Name> {
