@@ -81,9 +81,10 @@ fn kept(
 
 /// A reason as a sentence.
 fn said(why: &Why, member: &Member) -> String {
-    let text = match why {
-        Why::Buffer => format!("Node {:?} has buffer pods", member.name),
-        other => other.to_string(),
+    let text = if matches!(why, Why::Buffer) {
+        format!("Node {:?} has buffer pods", member.name)
+    } else {
+        why.to_string()
     };
     let mut letters = text.chars();
     let first = letters.next().map(char::to_uppercase);

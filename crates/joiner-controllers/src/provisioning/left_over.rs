@@ -197,10 +197,12 @@ fn groups(problem: &Problem, plan: &Plan) -> Vec<(Vec<PodIx>, Arc<str>)> {
 fn kind_of(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Nodes { ruling, .. } => format!("nodes: {ruling}"),
-        Refusal::Pool(own) => match &own.ruling {
-            Ruling::Limit { resource, .. } => format!("{}: limit of {resource}", own.pool),
-            ruling => format!("{}: {ruling}", own.pool),
-        },
+        Refusal::Pool(own) => {
+            if let Ruling::Limit { resource, .. } = &own.ruling {
+                return format!("{}: limit of {resource}", own.pool);
+            }
+            format!("{}: {}", own.pool, own.ruling)
+        }
         other @ (Refusal::Ignored(_) | Refusal::NoPools) => other.to_string(),
     }
 }

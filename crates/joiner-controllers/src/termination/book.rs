@@ -1,5 +1,6 @@
 //! Pods that have to leave, and when each is to be tried next.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -57,6 +58,7 @@ pub(super) struct Entry {
     /// When its turn came.
     pub(super) turn: Timestamp,
     failures: u32,
+    size: u64,
     /// It was deleted by force already.
     forced: bool,
     /// When it is tried next; none while it is being tried.
@@ -67,7 +69,8 @@ pub(super) struct Entry {
 #[derive(Debug, Default)]
 pub(super) struct Book {
     entries: BTreeMap<Key, Entry>,
-    waiting: BTreeSet<(Timestamp, Key)>,
+    /// By time; of those whose time is the same the largest come first.
+    waiting: BTreeSet<(Timestamp, Reverse<u64>, Key)>,
 }
 
 impl Book {
@@ -86,6 +89,7 @@ impl Book {
                 deadline: evictee.deadline,
                 turn: now,
                 failures: 0,
+                size: evictee.size,
                 forced: false,
                 at: None,
             };
@@ -96,7 +100,7 @@ impl Book {
 
     /// The next pod to be tried, if one is.
     pub(super) fn take(&mut self, now: Timestamp) -> Option<(Key, Entry)> {
-        let (at, key) = self.waiting.first()?.clone();
+        let (at, _, key) = self.waiting.first()?.clone();
         if at > now {
             return None;
         }
@@ -108,7 +112,7 @@ impl Book {
 
     /// When the next pod is to be tried.
     pub(super) fn next_time(&self) -> Option<Timestamp> {
-        self.waiting.first().map(|(at, _)| *at)
+        self.waiting.first().map(|(at, ..)| *at)
     }
 
     /// What came of a try; `pod` is the pod as it is known now.
@@ -154,9 +158,11 @@ impl Book {
             return;
         };
         if let Some(before) = entry.at.replace(at) {
-            self.waiting.remove(&(before, key.clone()));
+            let before = (before, Reverse(entry.size), key.clone());
+            self.waiting.remove(&before);
         }
-        self.waiting.insert((at, key.clone()));
+        let size = Reverse(entry.size);
+        self.waiting.insert((at, size, key.clone()));
     }
 }
 

@@ -23,6 +23,7 @@ fn todo(more: &Value, deadline: Option<i64>, now: Timestamp) -> Action {
 
 fn evictee(deadline: Option<i64>, is_due: bool) -> Evictee {
     Evictee {
+        size: 0,
         pod: "web/a".into(),
         uid: "uid-a".into(),
         deadline: deadline.map(at),
@@ -32,6 +33,22 @@ fn evictee(deadline: Option<i64>, is_due: bool) -> Evictee {
 
 fn key() -> Key {
     ("web/a".into(), "uid-a".into())
+}
+
+#[test]
+fn the_largest_pods_go_first() {
+    let mut book = Book::default();
+    for (name, size) in [("a", 100), ("b", 4_000), ("c", 500)] {
+        let one = Evictee {
+            size,
+            pod: format!("web/{name}").into(),
+            ..evictee(None, false)
+        };
+        book.add(&one, at(0));
+    }
+    let order = std::iter::from_fn(|| book.take(at(0)));
+    let order: Vec<String> = order.map(|(key, _)| key.0.to_string()).collect();
+    assert_eq!(order, ["web/b", "web/c", "web/a"]);
 }
 
 #[test]

@@ -198,17 +198,17 @@ async fn a_node_that_went_says_where_its_pods_are(stage: &Stage) {
         before.iter().find_map(|name| {
             let answer = node(stage, name).ok()?;
             let last = answer.receipts.into_iter().next_back()?;
-            match last.fate {
-                NodeFate::Removed {
-                    details,
-                    price_before,
-                    price_after,
-                    ..
-                } if details.moves.iter().any(|own| own.from == *name) => {
-                    Some((name.clone(), details, price_before?, price_after?))
-                }
-                _ => None,
-            }
+            let NodeFate::Removed {
+                details,
+                price_before,
+                price_after,
+                ..
+            } = last.fate
+            else {
+                return None;
+            };
+            let moved = details.moves.iter().any(|own| own.from == *name);
+            moved.then_some((name.clone(), details, price_before?, price_after?))
         })
     };
     stage

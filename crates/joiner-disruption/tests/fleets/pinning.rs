@@ -39,6 +39,7 @@ fn a_pod_without_any_place_says_which_rule_is_in_the_way() {
                 .node_selector("example.com/disk", "fast")
                 .on("n0"),
         )
+        .add(pod("more").cpu("900m").on("n0"))
         .add(own("n1", SMALL))
         .add(pod("other").cpu("1").on("n1"));
     let mut stage = Stage::of(&world);

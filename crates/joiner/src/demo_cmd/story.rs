@@ -143,11 +143,11 @@ pub(super) async fn play(
         let begun = before.at;
         let (what, goal) = teller.act(act, &before).await?;
         screen.chapter(out, begun, &what)?;
-        let picture = wait(scene, screen, out, (&goal, frame)).await?;
+        let (reached, picture) = wait(scene, screen, out, (&goal, frame)).await?;
         let own = Told {
             what,
             price_before: before.price(),
-            took: Duration::try_from(picture.at.duration_since(begun)).unwrap_or_default(),
+            took: Duration::try_from(reached.duration_since(begun)).unwrap_or_default(),
             picture,
         };
         screen.end(out, &own)?;
@@ -156,13 +156,13 @@ pub(super) async fn play(
     Ok(told)
 }
 
-/// Shows how things go until the goal is reached. Returns what is to be seen then.
+/// Shows how things go until the goal is reached. Returns when it was, and what is to be seen.
 async fn wait(
     scene: &Scene,
     screen: &mut Screen,
     out: &mut dyn Write,
     (goal, frame): (&Goal, Duration),
-) -> anyhow::Result<Picture> {
+) -> anyhow::Result<(Timestamp, Picture)> {
     let (mut reached, mut last): (Option<Timestamp>, Picture) = Default::default();
     for _ in 0..LOOKS_MAX {
         let picture = scene.picture().await?;
@@ -176,8 +176,8 @@ async fn wait(
         reached = since;
         // Where there is nothing, nothing will change.
         let calm = |since: Timestamp| now >= since + QUIET || picture.nodes.is_empty();
-        if since.is_some_and(calm) {
-            return Ok(picture);
+        if let Some(since) = since.filter(|since| calm(*since)) {
+            return Ok((since, picture));
         }
         last = picture;
         // The viewer's time, not the cluster's.

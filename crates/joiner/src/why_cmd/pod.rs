@@ -34,7 +34,9 @@ pub(super) fn render(answer: &PodAnswer, out: &mut dyn Write) -> io::Result<()> 
             left_over(why, last.time, answer.now, out)?;
         }
         PodFate::NewNode { node } => planned(answer, node, last.time, out)?,
-        _ => writeln!(out, "{}", line(last, answer.now))?,
+        PodFate::Unschedulable { .. } | PodFate::ExistingNode { .. } | PodFate::Moved { .. } => {
+            writeln!(out, "{}", line(last, answer.now))?;
+        }
     }
     let shown = earlier.iter().rev().take(EARLIER_MAX);
     let lines: Vec<String> = shown.map(|own| line(own, answer.now)).collect();
