@@ -27,10 +27,13 @@ impl Embedded {
         Self::start_with(client, clock, playground())
     }
 
-    /// For a story that is a day in minutes: what a workload puts up with in a day does not count.
+    /// For a story that is a day in minutes: what a workload puts up with in a day does not count, and
+    /// pods that come together are planned together, though the cluster makes them at the speed of
+    /// this machine.
     pub(crate) fn start_patient(client: Client, clock: Clock) -> Self {
         let mut controllers = playground();
         controllers.disruption.moves_per_replica = 0;
+        controllers.batching.idle = Some(Duration::from_secs(3));
         Self::start_with(client, clock, controllers)
     }
 

@@ -231,12 +231,6 @@ async fn live(stage: &Stage, seed: &str, n_workloads: usize) -> (BTreeMap<String
             }
         }
         tokio::time::sleep(STEP).await;
-        if std::env::var_os("CHURN_VERBOSE").is_some() {
-            println!(
-                "step {step}: {n_pods} pods, {} nodes",
-                stage.list(NODES).await.len()
-            );
-        }
     }
     (most, n_pods)
 }

@@ -57,10 +57,13 @@ pub(super) struct Told {
     pub(super) took: Duration,
 }
 
+/// Something that a picture may show.
+type Holds = Box<dyn Fn(&Picture) -> bool + Send>;
+
 /// What is to be true in the end.
 struct Goal {
     replicas: usize,
-    holds: Box<dyn Fn(&Picture) -> bool + Send>,
+    holds: Holds,
 }
 
 /// Where the story is.
@@ -74,7 +77,7 @@ impl Teller<'_> {
     /// Does it. Returns what it was, in words, and what is to come of it.
     async fn act(&mut self, act: Act, before: &Picture) -> anyhow::Result<(String, Goal)> {
         let price = before.price();
-        let (what, holds): (String, Box<dyn Fn(&Picture) -> bool + Send>) = match act {
+        let (what, holds): (String, Holds) = match act {
             Act::Scale(replicas) => {
                 let from = self.replicas;
                 self.replicas = replicas;

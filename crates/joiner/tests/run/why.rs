@@ -53,16 +53,20 @@ async fn fails(args: &[&str], words: &[&str]) {
     }
 }
 
-/// The name of a pod of a Deployment.
+/// The name of a pod of a Deployment, as soon as there is one.
 async fn pod_of(cluster: &Cluster, app: &str) -> String {
-    let pods = cluster.list(PODS).await;
-    let own = pods
-        .iter()
-        .find(|own| own["metadata"]["labels"]["app"] == app);
-    own.unwrap()["metadata"]["name"]
-        .as_str()
-        .unwrap()
-        .to_owned()
+    let mut name = None;
+    cluster
+        .until("there is a pod", 20, async |cluster| {
+            let pods = cluster.list(PODS).await;
+            let mut pods = pods.iter();
+            let own = pods.find(|own| own["metadata"]["labels"]["app"] == app);
+            let own = own.and_then(|own| own["metadata"]["name"].as_str());
+            name = own.map(str::to_owned);
+            name.is_some()
+        })
+        .await;
+    name.unwrap()
 }
 
 /// A Deployment of one pod that asks for a zone that nobody has.
