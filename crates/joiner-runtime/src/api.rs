@@ -170,7 +170,7 @@ impl Api {
         name: &str,
         patch: &Value,
     ) -> Result<Written, ApiFailure> {
-        self.change(kind, name, "", patch).await
+        self.change(kind, name, ("", MERGE), patch).await
     }
 
     /// Changes the status of an object by a merge patch (RFC 7396).
@@ -180,7 +180,7 @@ impl Api {
         name: &str,
         patch: &Value,
     ) -> Result<Written, ApiFailure> {
-        self.change(kind, name, "status", patch).await
+        self.change(kind, name, ("status", MERGE), patch).await
     }
 
     /// Changes the number of replicas of a workload by a merge patch (RFC 7396) of its scale. The
@@ -191,7 +191,7 @@ impl Api {
         name: &str,
         patch: &Value,
     ) -> Result<Written, ApiFailure> {
-        self.change(kind, name, "scale", patch).await
+        self.change(kind, name, ("scale", MERGE), patch).await
     }
 
     /// Changes the status of an object of Kubernetes' own by a strategic merge patch: lists are merged
@@ -202,22 +202,14 @@ impl Api {
         name: &str,
         patch: &Value,
     ) -> Result<Written, ApiFailure> {
-        self.write(Call {
-            method: "PATCH",
-            kind,
-            name,
-            sub: "status",
-            body: patch.clone(),
-            content: STRATEGIC,
-        })
-        .await
+        self.change(kind, name, ("status", STRATEGIC), patch).await
     }
 
     async fn change(
         &self,
         kind: Kind,
         name: &str,
-        sub: &'static str,
+        (sub, content): (&'static str, &'static str),
         patch: &Value,
     ) -> Result<Written, ApiFailure> {
         self.write(Call {
@@ -226,7 +218,7 @@ impl Api {
             name,
             sub,
             body: patch.clone(),
-            content: MERGE,
+            content,
         })
         .await
     }
