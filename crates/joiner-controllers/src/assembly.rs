@@ -16,6 +16,7 @@ use crate::metered_cloud::MeteredCloud;
 use crate::metrics_state::PodDecisions;
 use crate::nominations::Nominations;
 use crate::settings::Settings;
+use crate::turns::Turns;
 
 /// What is needed to start.
 pub struct Parts {
@@ -78,6 +79,7 @@ impl Autoscaler {
             settings: Arc::new(parts.settings),
             catalogs: Catalogs::default(),
             nominations: Nominations::default(),
+            turns: Turns::default(),
             pod_decisions: PodDecisions::default(),
             health: RegistrationHealth::default(),
             events: parts.events,
@@ -167,6 +169,7 @@ fn streams(ctx: &Ctx) -> Vec<BoxFuture<'static, ()>> {
         Box::pin(crate::provisioning::run(ctx.clone())),
         Box::pin(crate::provisioning::propose::run(ctx.clone())),
         Box::pin(crate::disruption::run(ctx.clone())),
+        Box::pin(crate::turns::run(ctx.clone())),
     ];
     all.extend(crate::upkeep::streams(ctx));
     all.extend(crate::metrics_state::streams(ctx));

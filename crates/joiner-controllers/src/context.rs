@@ -11,6 +11,7 @@ use crate::health::RegistrationHealth;
 use crate::metrics_state::PodDecisions;
 use crate::nominations::Nominations;
 use crate::settings::Settings;
+use crate::turns::Turns;
 
 /// What every controller works with.
 #[derive(Clone)]
@@ -31,6 +32,8 @@ pub struct Ctx {
     pub catalogs: Catalogs,
     /// Nodes that are spoken for.
     pub nominations: Nominations,
+    /// Pods that wait for their turn to leave.
+    pub turns: Turns,
     /// How registrations went.
     pub health: RegistrationHealth,
     /// When pods were first decided about.

@@ -24,6 +24,7 @@ mod requirements;
 pub mod settings;
 pub mod static_pools;
 pub mod termination;
+pub mod turns;
 pub mod upkeep;
 
 pub use context::{Ctx, Failure, Next};

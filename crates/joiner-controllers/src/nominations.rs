@@ -23,6 +23,10 @@ pub struct Nominations {
     until: Arc<Mutex<BTreeMap<Name, Timestamp>>>,
     /// The claim that each pod without a node is planned for, as of the last plan.
     planned: Arc<Mutex<Vec<PlannedPod>>>,
+    /// Claims of that plan whose pods know of their node.
+    told: Arc<Mutex<BTreeSet<Name>>>,
+    /// Pods whose proposal is to be withdrawn, and when.
+    passing: Arc<Mutex<Vec<(Timestamp, PlannedPod)>>>,
     /// Where pods are to go that will take the place of those that move.
     successors: Arc<Mutex<Vec<(Successor, Timestamp)>>>,
     /// Nodes that headroom counts on, as of the last plan.
@@ -38,6 +42,8 @@ pub struct PlannedPod {
     pub uid: Name,
     /// The claim of the node.
     pub claim: Name,
+    /// It is one of a spread: where it may go depends on which of them comes first.
+    pub is_spread: bool,
 }
 
 /// A pod that will be made when another one is evicted.
@@ -67,6 +73,44 @@ impl Nominations {
     /// Where the last plan has all pods whose node is still to come.
     pub fn plan(&self, pods: Vec<PlannedPod>) {
         *self.planned.lock().unwrap_or_else(PoisonError::into_inner) = pods;
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.clear();
+    }
+
+    /// The pods that wait for this claim's node know of it.
+    pub fn tell(&self, claim: &Name) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.insert(claim.clone());
+    }
+
+    /// The proposals to these pods are to be withdrawn then.
+    pub fn withdraw_at(&self, at: Timestamp, pods: impl Iterator<Item = PlannedPod>) {
+        let mut all = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(pods.map(|pod| (at, pod)));
+    }
+
+    /// Pods whose proposal is to be withdrawn by now; each is returned once.
+    #[must_use]
+    pub fn withdrawn(&self, now: Timestamp) -> Vec<PlannedPod> {
+        let mut all = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = all.extract_if(.., |(at, _)| *at <= now);
+        due.map(|(_, pod)| pod).collect()
+    }
+
+    /// When the next proposal is to be withdrawn.
+    #[must_use]
+    pub fn next_withdrawal(&self) -> Option<Timestamp> {
+        let all = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().map(|(at, _)| *at).min()
+    }
+
+    /// Claims of the last plan whose pods do not know of their node yet.
+    #[must_use]
+    pub fn untold(&self) -> BTreeSet<Name> {
+        let all = self.planned.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let untold = all.iter().filter(|pod| !told.contains(&pod.claim));
+        untold.map(|pod| pod.claim.clone()).collect()
     }
 
     /// The pods that wait for this claim's node.

@@ -126,6 +126,9 @@ pub struct Command {
     /// Nodes to make from the pool's template as it is, one for one: only for static drift, which
     /// has no plan.
     pub from_template: u32,
+    /// The plan leaves little room: if the pods came in another order than planned, or went elsewhere,
+    /// some would find none.
+    pub is_tight: bool,
     /// What the nodes cost an hour.
     pub price_before: NanoDollars,
     /// What takes their place costs an hour.

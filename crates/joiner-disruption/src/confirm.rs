@@ -11,6 +11,7 @@ use joiner_model::Name;
 use crate::budget::Allowances;
 use crate::candidates::{self, Class, blocked};
 use crate::command::{Command, Method};
+use crate::consolidation::bounds::Rooms;
 use crate::consolidation::propose;
 use crate::fleet::Fleet;
 use crate::moves::Moves;
@@ -130,7 +131,7 @@ fn still_cheaper(
 ) -> Result<Command, Rejection> {
     let offer = propose(fleet, &mut WhatIf::new(fleet), members, Effort::Full);
     let now = match offer {
-        Ok(offer) => offer.command(fleet),
+        Ok(offer) => offer.command(fleet, &Rooms::new(fleet)),
         Err(refused) => return Err(Rejection::Scheduling(refused.why)),
     };
     let is_dearer = now.price_after > command.price_after;

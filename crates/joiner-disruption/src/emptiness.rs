@@ -54,6 +54,7 @@ pub(crate) fn of(fleet: &Fleet<'_>, allowances: &Allowances, members: &[usize]) 
         why: format!("{} empty {nodes} for ${price} an hour", members.len()),
         members,
         plan: Plan::default(),
+        is_tight: false,
         from_template: 0,
         price_before: price,
         price_after: NanoDollars::ZERO,

@@ -166,6 +166,11 @@ pub struct Settings {
     /// What must be saved at least of the price of the nodes that go, in millionths, unless there
     /// are fewer nodes afterwards.
     pub threshold_ppm: u64,
+    /// The same where several new nodes take the place of others.
+    pub threshold_several_ppm: u64,
+    /// Where several new nodes take the place of others, the savings within the horizon must be this
+    /// many times what moving costs: many pods move, and upstream would not do it at all.
+    pub several_factor: u64,
     /// Most nodes in one command.
     pub nodes_max: usize,
     /// Most what-if questions in one pass.
@@ -194,6 +199,8 @@ impl Default for Settings {
             launch_price: NanoDollars::new(2_000_000),
             horizon_minutes: 60,
             threshold_ppm: 5_000,
+            threshold_several_ppm: 30_000,
+            several_factor: 10,
             nodes_max: 100,
             what_ifs_max: 24,
             moves_max: 20_000,
@@ -214,6 +221,8 @@ impl Settings {
             move_price: NanoDollars::ZERO,
             launch_price: NanoDollars::ZERO,
             threshold_ppm: 0,
+            threshold_several_ppm: 0,
+            several_factor: 0,
             moves_per_replica: 0,
             upstream: true,
             ..self

@@ -26,7 +26,8 @@ pub use money::NanoDollars;
 pub use node::{Node, NodeIx};
 pub use plan::{Cost, Launch, Placement, Plan, Unplaced};
 pub use pod::{
-    Claim, HostPort, Pod, PodIx, PodShape, PodTerm, Preference, Protocol, ShapeIx, Spread, Terms,
+    Claim, HostPort, Pod, PodIx, PodShape, PodTerm, Precedence, Preference, Protocol, ShapeIx,
+    Spread, Terms,
 };
 pub use pool::{Daemon, DaemonIx, Pool, PoolIx};
 pub use problem::{MinValuesPolicy, Policy, PreferencePolicy, Problem, StepLimit};

@@ -1,6 +1,9 @@
 //! Pods, and what they ask of a node.
 
-use crate::{Labels, Name, NodeIx, Requirement, Resources, Selector, Toleration, pool::DaemonIx};
+use crate::{
+    Labels, Name, NodeIx, Requirement, ResourceName, Resources, Selector, Toleration,
+    pool::DaemonIx,
+};
 
 /// Index of a pod in its problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,6 +87,37 @@ pub struct PodShape {
     /// Where its volumes can be reached: one of these must hold for the node. Empty: anywhere.
     /// They never change which domains a spread counts.
     pub volume_terms: Vec<Terms>,
+}
+
+/// Who looks for a place first, when pods do so one after the other: the greatest.
+///
+/// Pods that only few nodes will do for come before those that are content with any, and large ones
+/// before small ones, which find room in what is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Precedence {
+    /// It asks for certain nodes, zones or company.
+    pub choosy: bool,
+    /// Millicores, and as many for its memory: a core is as much as four gibibytes.
+    pub size: u64,
+}
+
+impl PodShape {
+    /// Who looks for a place first.
+    #[must_use]
+    pub fn precedence(&self) -> Precedence {
+        const BYTES_PER_MILLICORE: u64 = (4 << 30) / 1000;
+        let memory = self.requests.get(&ResourceName::Memory) / BYTES_PER_MILLICORE;
+        let choosy = !(self.node_selector.is_empty()
+            && self.node_terms.is_empty()
+            && self.volume_terms.is_empty()
+            && self.affinity.is_empty()
+            && self.anti_affinity.is_empty()
+            && self.spreads.iter().all(|own| !own.hard));
+        Precedence {
+            choosy,
+            size: self.requests.get(&ResourceName::Cpu).saturating_add(memory),
+        }
+    }
 }
 
 /// A term of pod affinity or anti-affinity.

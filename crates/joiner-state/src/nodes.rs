@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use joiner_api::labels::is_ephemeral_taint;
+use joiner_api::labels::{IN_TURN_TAINT, is_ephemeral_taint};
 use joiner_api::types::TaintEffect;
 use joiner_model::{Effect, Labels, Name, Node, Operator, Resources, Taint, keys};
 
@@ -73,8 +73,10 @@ impl Objects {
         let spec = node.spec.unwrap_or_default();
         let status = node.status.unwrap_or_default();
         let name = self.register("Node", None, meta.name(), place)?;
-        let taints = selection::taints(spec.taints.as_ref(), "spec.taints", &mut self.names)
+        let mut taints = selection::taints(spec.taints.as_ref(), "spec.taints", &mut self.names)
             .map_err(|e| e.of(format!("Node {name}")).at(place.clone()))?;
+        // It is lifted within seconds, and pods may be planned for the node already.
+        taints.retain(|taint| *taint.key != *IN_TURN_TAINT.key);
         let disrupted = taints.iter().any(|taint| &*taint.key == DISRUPTED);
         let (capacity, allocatable) = figures(status.capacity, status.allocatable);
         let mut labels = canonical(pod::labels(meta.labels.as_ref(), &mut self.names));

@@ -121,6 +121,10 @@ const fn taint(key: &'static str, effect: TaintEffect) -> KnownTaint {
 /// Set by the machine at boot, lifted by registration.
 pub const UNREGISTERED_TAINT: KnownTaint =
     taint("karpenter.sh/unregistered", TaintEffect::NoExecute);
+/// The node takes the place of others, and it is not its turn yet to be filled.
+pub const IN_TURN_TAINT: KnownTaint = taint("joiner.dev/in-turn", TaintEffect::NoSchedule);
+/// Annotation of claims whose nodes get that taint when they are registered.
+pub const IN_TURN: &str = "joiner.dev/in-turn";
 /// The node is going away.
 pub const DISRUPTED_TAINT: KnownTaint = taint("karpenter.sh/disrupted", TaintEffect::NoSchedule);
 

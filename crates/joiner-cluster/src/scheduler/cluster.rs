@@ -133,6 +133,23 @@ impl Cluster {
         self.pods.push((node, pod));
     }
 
+    /// Keeps room for a pod on the node that it was promised, if there is such a node.
+    pub(crate) fn reserve(&mut self, pod: &PodInfo) {
+        self.promise(pod, 1);
+    }
+
+    /// Gives that room free again.
+    pub(crate) fn release(&mut self, pod: &PodInfo) {
+        self.promise(pod, -1);
+    }
+
+    fn promise(&mut self, pod: &PodInfo, times: i64) {
+        let node = pod.nominated.as_deref().and_then(|name| self.index(name));
+        if let Some(node) = node {
+            self.rooms[node].take(pod, times);
+        }
+    }
+
     /// Leaves a pod out of all figures until it is put back. Only for counts that are known by
     /// then: the pod stays on the list from which new ones are made.
     pub(crate) fn lift(&mut self, node: usize, pod: &PodInfo) {

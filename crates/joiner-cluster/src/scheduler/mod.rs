@@ -99,18 +99,22 @@ impl Controller for Scheduler {
             self.pods.iter(),
             labels.collect(),
         );
+        // What was promised to one pod is not for the others, whoever comes first.
+        for (_, pod) in &turns {
+            cluster.reserve(pod);
+        }
         for (object, pod) in turns {
             if !self.attempts.is_due(pod, world) {
-                round.reserve(&mut cluster, pod);
                 continue;
             }
+            cluster.release(pod);
             match round.place(&mut cluster, object, pod) {
                 Ok(()) => self.attempts.forget(&pod.uid),
                 Err(refusal) => {
                     let loud = self.attempts.fail(pod, world, &refusal.message, view.now);
                     round.refuse(object, pod, &refusal, loud);
                     if refusal.nominated.is_none() {
-                        round.reserve(&mut cluster, pod);
+                        cluster.reserve(pod);
                     }
                 }
             }
@@ -183,14 +187,6 @@ impl<'v> Round<'v> {
             failed: None,
             sent_away: BTreeSet::new(),
             step: Step::default(),
-        }
-    }
-
-    /// Keeps the place that was promised to a pod from all that come after it.
-    fn reserve(&mut self, cluster: &mut Cluster, pod: &Arc<PodInfo>) {
-        let promised = pod.nominated.as_deref();
-        if let Some(node) = promised.and_then(|name| cluster.index(name)) {
-            cluster.place(node, Arc::clone(pod));
         }
     }
 

@@ -278,13 +278,29 @@ fn a_nominated_node_is_taken_if_it_fits() {
         PODS,
         pod("p", "1", json!({"status": {"nominatedNodeName": "c"}})),
     );
+    world.settle();
+    assert_eq!(world.node_of("p").as_deref(), Some("c"));
     world.create(
         PODS,
         pod("q", "3", json!({"status": {"nominatedNodeName": "c"}})),
     );
     world.settle();
-    assert_eq!(world.node_of("p").as_deref(), Some("c"));
     assert_ne!(world.node_of("q").as_deref(), Some("c"));
+}
+
+#[test]
+fn room_that_was_promised_is_not_for_others_who_come_first() {
+    let mut world = world(["a"].map(|name| node(name, json!({}))));
+    // It does not go there yet, for another reason than room.
+    let late = json!({"spec": {"nodeSelector": {"open": "yes"}},
+        "status": {"nominatedNodeName": "a"}});
+    world.create(PODS, pod("a-late", "3", late));
+    world.create(PODS, pod("b", "2", json!({})));
+    world.create(PODS, pod("c", "1", json!({})));
+    world.settle();
+    assert_eq!(world.node_of("a-late"), None);
+    assert_eq!(world.node_of("b"), None, "the room is promised");
+    assert_eq!(world.node_of("c").as_deref(), Some("a"));
 }
 
 #[test]

@@ -265,7 +265,7 @@ fn core_357_the_planner_takes_virtual_pods_like_any_other() {
         catalogs: &BTreeMap::new(),
         policy: joiner_model::Policy::default(),
         now: at(2_000_000_000),
-        leaving: &BTreeSet::new(),
+        planned: &BTreeSet::new(),
         headroom: &virtual_pods(&now),
     };
     let asked = now.problem(&ask);

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use joiner_api::labels::{
-    DO_NOT_SYNC_TAINTS, REGISTERED, TERMINATION_FINALIZER, UNREGISTERED_TAINT, node_class_label,
+    DO_NOT_SYNC_TAINTS, IN_TURN, IN_TURN_TAINT, REGISTERED, TERMINATION_FINALIZER,
+    UNREGISTERED_TAINT, node_class_label,
 };
 use joiner_api::types::Taint;
 use joiner_state::live::{LiveClaim, LiveNode, Owner};
 use serde_json::{Value, json};
+
+use crate::turns::in_turn;
 
 /// True when all of the claim has reached its Node, and the Node is open for pods.
 #[must_use]
@@ -114,7 +117,14 @@ fn taints(claim: &LiveClaim, node: &LiveNode) -> Vec<Taint> {
             });
         }
     }
+    if own_annotation(claim, IN_TURN) && !node.has_taint(&IN_TURN_TAINT) {
+        taints.push(in_turn());
+    }
     taints
+}
+
+fn own_annotation(claim: &LiveClaim, key: &str) -> bool {
+    claim.meta.annotation(key) == Some("true")
 }
 
 /// The same key and effect.

@@ -37,7 +37,7 @@ fn asked(snapshot: &Snapshot, now: Timestamp) -> Asked {
         catalogs: &BTreeMap::new(),
         policy: Policy::default(),
         now,
-        leaving: &BTreeSet::new(),
+        planned: &BTreeSet::new(),
         headroom: &[],
     })
 }

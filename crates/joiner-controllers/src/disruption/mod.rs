@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use joiner_api::labels::IN_TURN;
 use joiner_api::types::NodeClaim;
 use joiner_disruption::{Command, Fleet, Judgement, Memory, confirm, decide, judgements};
 use joiner_model::{Name, Policy, Problem};
@@ -44,6 +45,7 @@ use crate::claim_template::claim_from;
 use crate::context::{Ctx, Failure};
 use crate::nominations::Successor;
 use crate::provisioning::{claims, in_background};
+use crate::turns::{self, Move, Turn};
 
 /// Upstream's name of this controller.
 pub const NAME: &str = "disruption";
@@ -157,6 +159,8 @@ struct Order {
     judgements: Vec<Judgement>,
     /// Where the pods are to go that come in the place of those that move.
     successors: Vec<Successor>,
+    /// In which turns pods leave.
+    turns: Vec<Turn>,
     /// For whoever asks later why.
     receipt: DisruptionDetails,
 }
@@ -241,7 +245,7 @@ async fn look<T: Send + 'static>(
             catalogs: &catalogs,
             policy,
             now,
-            leaving: &BTreeSet::new(),
+            planned: &BTreeSet::new(),
             headroom: &[],
         });
         let facts = Facts {
@@ -255,9 +259,18 @@ async fn look<T: Send + 'static>(
         let fleet = fleet::fleet(&facts, &asked.problem);
         let (mut commands, answer) = ask(&fleet);
         commands.retain(|command| is_legal(&fleet, command));
-        let prepared = |command: &Command| replacements(&snapshot, &asked.problem, command);
+        let prepared = |command: &Command| {
+            let mut claims = replacements(&snapshot, &asked.problem, command);
+            let turns = successors::turns(&snapshot, &fleet, command, &claims);
+            for claim in claims.iter_mut().filter(|_| !turns.is_empty()) {
+                let annotations = &mut claim.metadata.annotations;
+                annotations.insert(IN_TURN.to_owned(), "true".to_owned());
+            }
+            (claims, turns)
+        };
         let commands = commands.into_iter().map(|own| (prepared(&own), own));
-        let orders = commands.map(|(replacements, command)| Order {
+        let orders = commands.map(|((replacements, turns), command)| Order {
+            turns,
             receipt: tell::receipt(&fleet, &command, &replacements),
             successors: successors::expected(&snapshot, &fleet, &command, &replacements),
             replacements,
@@ -397,17 +410,32 @@ async fn start(ctx: &Ctx, book: &mut Book, order: &Order) -> bool {
             return false;
         }
     };
+    ctx.turns.plan(to_move(ctx, order, &intent));
     match execute::begin(ctx, &intent, &order.replacements).await {
         Ok(()) => {
+            ctx.turns.begin(&intent.id);
             ctx.nominations.expect(order.successors.clone(), started);
             tell::begun(ctx, order, &intent);
             true
         }
         Err(error) => {
             tracing::warn!(controller = NAME, %error, "cannot begin a disruption");
+            ctx.turns.forget(&intent.id);
             moves::give_back(ctx, &counted).await;
             false
         }
+    }
+}
+
+/// How the pods of a command leave.
+fn to_move(ctx: &Ctx, order: &Order, intent: &Intent) -> Move {
+    let leavers = order.turns.iter().flat_map(|turn| &turn.leavers);
+    let owners = leavers.filter_map(|one| one.owner.as_ref());
+    Move {
+        id: intent.id.clone(),
+        members: order.command.claims.clone(),
+        replicas: turns::replicas(&ctx.world.snapshot(), owners),
+        turns: order.turns.clone(),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use joiner_api::types::NodeClaim;
 use joiner_disruption::{Command, Fleet};
-use joiner_model::{Name, PodIx};
+use joiner_model::{Name, PodIx, Problem};
 use joiner_state::live::Snapshot;
 
 use crate::nominations::Successor;
+use crate::turns::{Leaver, Place, Turn};
 
 /// One for each pod that a command moves, as far as somebody will make another one of it.
 pub(super) fn expected(
@@ -17,10 +18,11 @@ pub(super) fn expected(
     let problem = fleet.problem;
     let bought = command.plan.launches.iter().zip(replacements);
     let bought = bought.map(|(launch, own)| (&launch.pods, own.metadata.name.as_str()));
+    // In the order in which they leave.
     let kept = command.plan.placements.iter();
     let kept = kept.map(|own| (&own.pods, &*problem.nodes[own.node.0 as usize].name));
     let mut all = Vec::new();
-    for (pods, to) in bought.chain(kept) {
+    for (pods, to) in kept.chain(bought) {
         let to = Name::from(to);
         let moved = pods.iter().filter_map(|pod| owner(snapshot, fleet, *pod));
         all.extend(moved.map(|owner| Successor {
@@ -29,6 +31,86 @@ pub(super) fn expected(
         }));
     }
     all
+}
+
+/// Pods of one command leave in this many turns at most.
+const TURNS_MAX: usize = 24;
+
+/// In which turns the pods of a command leave. None when all may leave at once.
+pub(super) fn turns(
+    snapshot: &Snapshot,
+    fleet: &Fleet<'_>,
+    command: &Command,
+    replacements: &[NodeClaim],
+) -> Vec<Turn> {
+    if !command.is_tight {
+        return Vec::new();
+    }
+    let problem = fleet.problem;
+    let slots = slots(problem, command, replacements);
+    let size = slots.len().div_ceil(TURNS_MAX).max(1);
+    let mut last = Turn {
+        opens: slots.iter().filter_map(|own| own.place.clone()).collect(),
+        leavers: Vec::new(),
+    };
+    let mut turns = Vec::new();
+    for together in slots.chunks(size) {
+        let mut turn = Turn {
+            opens: together
+                .iter()
+                .filter_map(|own| own.place.clone())
+                .collect(),
+            leavers: Vec::new(),
+        };
+        for own in together {
+            for pod in own.pods {
+                let live = snapshot.pod(&problem.pods[pod.0 as usize].name);
+                let Some(live) = live.filter(|own| own.node.is_some()) else {
+                    continue;
+                };
+                // Critical pods leave their node after all others; where those of a spread go depends
+                // on who comes first.
+                let is_spread = !problem.shape(*pod).spreads.is_empty();
+                let turn = if live.critical || is_spread {
+                    &mut last
+                } else {
+                    &mut turn
+                };
+                turn.leavers.push(Leaver {
+                    pod: live.name.clone(),
+                    uid: live.uid.clone(),
+                    owner: live.owner.as_ref().map(|owner| owner.uid.clone()),
+                });
+            }
+        }
+        turns.push(turn);
+    }
+    turns.push(last);
+    turns
+}
+
+/// A node that a plan has pods for.
+struct Slot<'c> {
+    /// None for a node that is not ours, which we do not close.
+    place: Option<Place>,
+    pods: &'c [PodIx],
+}
+
+/// Nodes there are, and then new ones.
+fn slots<'c>(problem: &Problem, command: &'c Command, replacements: &[NodeClaim]) -> Vec<Slot<'c>> {
+    let kept = command.plan.placements.iter().map(|own| {
+        let node = &problem.nodes[own.node.0 as usize];
+        Slot {
+            place: (node.pool.as_ref()).map(|_| Place::Node(node.name.clone())),
+            pods: &own.pods,
+        }
+    });
+    let bought = command.plan.launches.iter().zip(replacements);
+    let bought = bought.map(|(launch, own)| Slot {
+        place: Some(Place::Claim(own.metadata.name.as_str().into())),
+        pods: &launch.pods,
+    });
+    kept.chain(bought).collect()
 }
 
 /// Uid of the owner of a pod that is bound now. Pods of a spread are left to the scheduler: where

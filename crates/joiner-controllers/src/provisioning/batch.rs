@@ -19,6 +19,10 @@ const QUIET_MAX: Duration = Duration::from_secs(1);
 const BACKLOG_MIN: usize = 3;
 /// A plan that failed is made anew after this long at the earliest.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(1);
+/// While pods find a place, nobody is planned for again before this long after the last one did.
+const PLACED_WITHIN: Duration = Duration::from_secs(2);
+/// But whoever was planned for this long ago may ask in any case.
+const PATIENCE: Duration = Duration::from_secs(40);
 /// How long it is remembered that somebody was planned for.
 const REMEMBERED_FOR: Duration = Duration::from_secs(60);
 /// The same pod asks again after this long at the earliest.
@@ -32,6 +36,10 @@ pub(crate) struct Batch {
     burst: Timestamp,
     grown: Timestamp,
     asked: BTreeSet<Name>,
+    /// How many pods wait.
+    n_waiting: usize,
+    /// When somebody last found a place.
+    placed: Timestamp,
     /// Who was planned for.
     answered: BTreeMap<Name, Answer>,
 }
@@ -52,7 +60,7 @@ impl Batch {
     /// planned for a moment ago have to wait.
     pub(crate) fn ask(&mut self, who: &Name, now: Timestamp) {
         let answered = self.answered.get(who);
-        if answered.is_some_and(|own| now < own.again) {
+        if answered.is_some_and(|own| now < self.again(own)) {
             return;
         }
         if self.asked.insert(who.clone()) {
@@ -62,6 +70,22 @@ impl Batch {
             }
             self.grown = now;
         }
+    }
+
+    /// So many pods wait, planned for or not. As long as they become fewer, the scheduler is at work on
+    /// what was planned, and a plan for those that are left would be another one.
+    pub(crate) fn note_waiting(&mut self, n: usize, now: Timestamp) {
+        if n < self.n_waiting {
+            self.placed = now;
+        }
+        self.n_waiting = n;
+    }
+
+    /// When somebody who was planned for may ask again.
+    fn again(&self, own: &Answer) -> Timestamp {
+        let after = |at: Timestamp, pause| at.checked_add(pause).unwrap_or(Timestamp::MAX);
+        let still = after(self.placed, PLACED_WITHIN).min(after(own.at, PATIENCE));
+        own.again.max(still)
     }
 
     /// So many pods are there that the scheduler has not come to yet. While they are many it has a
@@ -107,7 +131,7 @@ impl Batch {
         }
     }
 
-    /// A node that was planned is up. The scheduler may pack in another way than the plan did, so
+    /// The nodes that were planned are up. The scheduler may pack in another way than the plan did, so
     /// whoever was planned for once, and finds no place a second from now, may ask again.
     pub(crate) fn settle(&mut self, now: Timestamp) {
         for own in self.answered.values_mut().filter(|own| own.n == 1) {
@@ -124,7 +148,7 @@ impl Batch {
     /// When the first of those that were planned for may ask again, after now: those who could have
     /// asked by now and did not are not waited for.
     pub(crate) fn next(&self, now: Timestamp) -> Option<Timestamp> {
-        let times = self.answered.values().map(|own| own.again);
+        let times = self.answered.values().map(|own| self.again(own));
         times.filter(|again| *again > now).min()
     }
 }
@@ -251,14 +275,19 @@ mod tests {
         batch.ask(&"b".into(), ms(12_300));
         batch.close(ms(12_350));
         batch.settle(ms(12_400));
-        batch.ask(&"b".into(), ms(13_400));
+        batch.note_waiting(9, ms(13_000));
+        batch.note_waiting(8, ms(13_400));
+        batch.ask(&"b".into(), ms(15_300));
+        assert_eq!(batch.closes(adaptive()), None, "the scheduler is at work");
+        assert_eq!(batch.next(ms(15_300)), Some(ms(15_400)));
+        batch.ask(&"b".into(), ms(15_400));
         assert!(
             batch.closes(adaptive()).is_some(),
             "its node is up, and it still waits"
         );
-        batch.close(ms(13_400));
+        batch.close(ms(15_400));
         batch.forget();
-        batch.ask(&"a".into(), ms(13_500));
+        batch.ask(&"a".into(), ms(15_500));
         assert!(batch.closes(adaptive()).is_some());
     }
 }

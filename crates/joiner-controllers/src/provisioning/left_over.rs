@@ -67,7 +67,8 @@ impl Fates {
 
     /// Forgets pods that no longer wait.
     pub(super) fn forget(&mut self, now: &Snapshot) {
-        let waiting: BTreeSet<&Name> = now.provisionable().map(|pod| &pod.uid).collect();
+        let waiting = now.provisionable().chain(now.fresh());
+        let waiting: BTreeSet<&Name> = waiting.map(|pod| &pod.uid).collect();
         self.placed.retain(|uid| waiting.contains(uid));
         let mut told = lock(&self.left_over);
         told.retain(|uid, _| waiting.contains(uid));

@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use joiner_model::{Name, Plan, Policy, Problem};
 use joiner_runtime::{ApiFailure, Written};
 use joiner_state::live::{
-    Ask, Asked, Change, Conditions as _, Kind, PLANNED, Snapshot, VirtualPod,
+    Ask, Asked, Change, Conditions as _, Kind, LiveClaim, LivePod, PLANNED, Snapshot, VirtualPod,
 };
 use tokio::sync::broadcast::error::RecvError;
 
@@ -31,6 +31,7 @@ use self::claims::NewClaim;
 use self::left_over::Fates;
 use crate::catalogs::Lists;
 use crate::context::Ctx;
+use crate::turns::Turns;
 
 /// Upstream's name of this controller.
 pub const NAME: &str = "provisioner";
@@ -52,7 +53,7 @@ pub async fn run(ctx: Ctx) {
         }
         if ctx.world.is_listed() {
             let now = ctx.world.snapshot();
-            ask(&mut batch, &now, ctx.clock.now());
+            ask(&mut batch, &now, &ctx.turns, ctx.clock.now());
             // Buffers ask again and again, but nobody asks when the last one is gone.
             if now.buffers().next().is_none() {
                 ctx.nominations.set_headroom(BTreeSet::new());
@@ -80,7 +81,10 @@ pub async fn run(ctx: Ctx) {
             }
             continue;
         }
-        let wake = [closes, batch.next(now)].into_iter().flatten().min();
+        // When pods leave in turns, others in their stead are looked after as soon as that is over.
+        let turn = (!ctx.turns.is_empty()).then(|| now.checked_add(LOOK_AGAIN).unwrap_or(now));
+        let times = [closes, batch.next(now), turn];
+        let wake = times.into_iter().flatten().min();
         tokio::select! {
             change = changes.recv() => {
                 let (mut lost, mut up) = (false, false);
@@ -125,8 +129,13 @@ fn is_launch_lost(changes: &[Change], now: &Snapshot) -> bool {
     })
 }
 
-/// True when a claim changes whose node is up.
+/// True when a claim changes whose node is up, and no other node is still to come.
 fn is_node_up(changes: &[Change], now: &Snapshot) -> bool {
+    let is_coming =
+        |own: &Arc<LiveClaim>| !own.is_true("Initialized") && own.meta.deleting.is_none();
+    if now.claims().any(is_coming) {
+        return false;
+    }
     changes.iter().any(|change| {
         let claim = now
             .claim(&change.name)
@@ -136,12 +145,26 @@ fn is_node_up(changes: &[Change], now: &Snapshot) -> bool {
 }
 
 /// Everybody who waits for a plan now.
-fn ask(batch: &mut Batch, now: &Snapshot, at: Timestamp) {
-    for pod in now.provisionable() {
+fn ask(batch: &mut Batch, now: &Snapshot, turns: &Turns, at: Timestamp) {
+    let doomed = now.doomed();
+    batch.note_waiting(now.provisionable().count() + doomed.len(), at);
+    let moving = turns.owners();
+    let is_moving = |pod: &LivePod| {
+        let owner = pod.owner.as_ref();
+        owner.is_some_and(|owner| moving.contains(&owner.uid))
+    };
+    for pod in now.provisionable().filter(|pod| !is_moving(pod)) {
         batch.ask(&pod.uid, at);
     }
-    batch.expect(now.n_fresh(), at);
-    for node in now.leaving_nodes() {
+    for pod in doomed.iter().filter(|pod| !is_moving(pod)) {
+        batch.ask(&pod.uid, at);
+    }
+    batch.expect(now.fresh().count() - doomed.len(), at);
+    let planned = turns.nodes(now);
+    let unplanned = now
+        .leaving_nodes()
+        .filter(|own| !planned.contains(own.name()));
+    for node in unplanned {
         if now.movable_pods(node.name(), at).next().is_some() {
             batch.ask(&node.meta.uid, at);
         }
@@ -240,12 +263,13 @@ async fn plan(ctx: &Ctx, now: Arc<Snapshot>, headroom: Vec<VirtualPod>) -> Optio
         ..Policy::default()
     };
     let at = ctx.clock.now();
+    let planned = ctx.turns.nodes(&now);
     let work = move || {
         let ask = Ask {
             catalogs: &catalogs,
             policy,
             now: at,
-            leaving: &BTreeSet::new(),
+            planned: &planned,
             headroom: &headroom,
         };
         let asked = now.problem(&ask);

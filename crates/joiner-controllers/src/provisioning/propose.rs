@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _};
+use jiff::Timestamp;
 use joiner_model::{Name, Plan};
 use joiner_state::live::{Asked, Change, Kind, LiveClaim, PROPOSED, Snapshot, What, rfc3339};
 use serde_json::{Value, json};
@@ -20,6 +21,14 @@ use crate::nominations::PlannedPod;
 
 /// A node waits this long at most for the proposals to be written.
 const WAIT_MAX: Duration = Duration::from_secs(4);
+/// And this long for other nodes of the same plan to join.
+const JOIN_MAX: Duration = Duration::from_secs(2);
+/// How often it looks for them.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Room is kept for pods of a spread this long after their node is opened: nobody else is to take it
+/// while nodes are opened one after the other. Then it would be in the way of others of the same
+/// spread, which count as if they were there.
+const SPREAD_KEPT_FOR: Duration = Duration::from_millis(1_500);
 /// Proposals that are written at the same time.
 const AT_ONCE: usize = 16;
 
@@ -38,19 +47,15 @@ pub(super) fn planned(
         .filter_map(|own| Some((&own.pods, asked.in_flight.get(&own.node)?)));
     let mut all = Vec::new();
     for (pods, claim) in new.chain(coming) {
-        let pods = pods.iter().map(|pod| &problem.pods[pod.0 as usize]);
-        // Which of them comes first decides where pods of a spread may go: room that is kept for a
-        // certain one is in the way of the others.
-        let bound = pods.filter(|pod| problem.shapes[pod.shape.0 as usize].spreads.is_empty());
-        let live = bound.filter_map(|pod| now.pod(&pod.name));
-        all.extend(
-            live.filter(|pod| pod.is_provisionable())
-                .map(|pod| PlannedPod {
-                    name: pod.name.clone(),
-                    uid: pod.uid.clone(),
-                    claim: claim.clone(),
-                }),
-        );
+        for pod in pods.iter().map(|pod| &problem.pods[pod.0 as usize]) {
+            let live = now.pod(&pod.name).filter(|live| live.is_homeless());
+            all.extend(live.map(|live| PlannedPod {
+                name: live.name.clone(),
+                uid: live.uid.clone(),
+                claim: claim.clone(),
+                is_spread: !problem.shapes[pod.shape.0 as usize].spreads.is_empty(),
+            }));
+        }
     }
     all
 }
@@ -65,17 +70,47 @@ pub(crate) async fn pods(ctx: &Ctx, claim: &LiveClaim, node: &str) {
     let snapshot = ctx.world.snapshot();
     let at = rfc3339(ctx.clock.now());
     let mut writes = Vec::with_capacity(planned.len());
-    for pod in planned {
+    for pod in &planned {
         let live = snapshot.pod(&pod.name);
-        if live.is_some_and(|live| live.uid == pod.uid && live.is_provisionable()) {
+        if live.is_some_and(|live| live.uid == pod.uid && live.is_homeless()) {
             let patch = proposal(node, &pod.uid, &at);
-            writes.push(propose(ctx, pod.name, patch));
+            writes.push(propose(ctx, pod.name.clone(), patch));
         }
     }
     let all = stream::iter(writes).buffer_unordered(AT_ONCE).count();
     tokio::select! {
         _ = all => {}
         () = ctx.clock.sleep(WAIT_MAX) => {}
+    }
+    ctx.nominations.tell(claim.name());
+    others(ctx).await;
+    let spread = planned.into_iter().filter(|pod| pod.is_spread);
+    let at = ctx.clock.now().checked_add(SPREAD_KEPT_FOR);
+    ctx.nominations
+        .withdraw_at(at.unwrap_or(Timestamp::MAX), spread);
+}
+
+/// Waits until the other nodes of the plan can be opened, too, if that is soon. Pods whose own node is
+/// still closed would take the room of those that nothing is proposed to.
+async fn others(ctx: &Ctx) {
+    let began = ctx.clock.now();
+    loop {
+        let untold = ctx.nominations.untold();
+        let snapshot = ctx.world.snapshot();
+        let coming = untold.iter().filter_map(|name| snapshot.claim(name));
+        let coming = coming.filter(|own| own.meta.deleting.is_none());
+        let (joined, unjoined): (Vec<_>, Vec<_>) =
+            coming.partition(|own| snapshot.node_of(own).is_some());
+        let age = ctx.clock.now().duration_since(began).unsigned_abs();
+        let wait = match (joined.is_empty(), unjoined.is_empty()) {
+            (true, true) => Duration::ZERO,
+            (true, false) => JOIN_MAX,
+            (false, _) => WAIT_MAX,
+        };
+        if age >= wait {
+            return;
+        }
+        ctx.clock.sleep(LOOK_EVERY).await;
     }
 }
 
@@ -84,7 +119,15 @@ pub(crate) async fn pods(ctx: &Ctx, claim: &LiveClaim, node: &str) {
 pub(crate) async fn run(ctx: Ctx) {
     let mut changes = ctx.world.subscribe();
     loop {
-        let mut new = match changes.recv().await {
+        let until = ctx.nominations.next_withdrawal();
+        let told = tokio::select! {
+            told = changes.recv() => told,
+            () = ctx.clock.sleep_until(until.unwrap_or(Timestamp::MAX)), if until.is_some() => {
+                withdraw(&ctx).await;
+                continue;
+            }
+        };
+        let mut new = match told {
             Ok(told) => created(&told),
             Err(RecvError::Lagged(_)) => continue,
             Err(RecvError::Closed) => return,
@@ -102,6 +145,21 @@ pub(crate) async fn run(ctx: Ctx) {
             .count()
             .await;
     }
+}
+
+/// Takes proposals back whose time is over, from pods that still wait.
+async fn withdraw(ctx: &Ctx) {
+    let snapshot = ctx.world.snapshot();
+    let due = ctx.nominations.withdrawn(ctx.clock.now());
+    let waiting = due.into_iter().filter(|pod| {
+        let live = snapshot.pod(&pod.name);
+        live.is_some_and(|live| live.uid == pod.uid && live.node.is_none())
+    });
+    let writes = waiting.map(|pod| {
+        let patch = json!({"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": null}});
+        propose(ctx, pod.name, patch)
+    });
+    stream::iter(writes).buffer_unordered(AT_ONCE).count().await;
 }
 
 /// Pods that came with some changes.

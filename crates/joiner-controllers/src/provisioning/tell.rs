@@ -119,7 +119,7 @@ pub(super) fn pods(
         let target = target(asked, placement.node);
         let real = placement.pods.iter().filter_map(pod);
         let mut any = false;
-        for pod in real.filter(|pod| pod.is_provisionable()) {
+        for pod in real.filter(|pod| pod.is_homeless()) {
             any = true;
             nominated(ctx, pod, &target);
         }
@@ -267,7 +267,7 @@ pub(super) fn decide(
     let mut placed = Vec::new();
     for placement in &plan.placements {
         let waiting = placement.pods.iter().filter_map(|pod| now.pod(&name(pod)));
-        let waiting = waiting.filter(|pod| pod.is_provisionable());
+        let waiting = waiting.filter(|pod| pod.is_homeless());
         // Pods that wait for a node to come are planned for again and again: that is no news.
         let news = waiting.filter(|pod| fates.is_new_place(pod));
         let pods: Vec<String> = news.map(|pod| pod.name.to_string()).collect();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use joiner_model::Name;
+use joiner_model::{Name, Precedence};
 use joiner_state::live::LivePod;
 
 use super::drain::{Evictee, due_at, is_due, is_waited_for};
@@ -58,7 +58,7 @@ pub(super) struct Entry {
     /// When its turn came.
     pub(super) turn: Timestamp,
     failures: u32,
-    size: u64,
+    precedence: Precedence,
     /// It was deleted by force already.
     forced: bool,
     /// When it is tried next; none while it is being tried.
@@ -70,7 +70,7 @@ pub(super) struct Entry {
 pub(super) struct Book {
     entries: BTreeMap<Key, Entry>,
     /// By time; of those whose time is the same the largest come first.
-    waiting: BTreeSet<(Timestamp, Reverse<u64>, Key)>,
+    waiting: BTreeSet<(Timestamp, Reverse<Precedence>, Key)>,
 }
 
 impl Book {
@@ -89,7 +89,7 @@ impl Book {
                 deadline: evictee.deadline,
                 turn: now,
                 failures: 0,
-                size: evictee.size,
+                precedence: evictee.precedence,
                 forced: false,
                 at: None,
             };
@@ -158,11 +158,11 @@ impl Book {
             return;
         };
         if let Some(before) = entry.at.replace(at) {
-            let before = (before, Reverse(entry.size), key.clone());
+            let before = (before, Reverse(entry.precedence), key.clone());
             self.waiting.remove(&before);
         }
-        let size = Reverse(entry.size);
-        self.waiting.insert((at, size, key.clone()));
+        let first = Reverse(entry.precedence);
+        self.waiting.insert((at, first, key.clone()));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use joiner_model::{Name, ResourceName};
+use joiner_model::{Name, Precedence};
 use joiner_state::live::LivePod;
 
 /// A pod that should have been gone for this long is stuck: nothing waits for it.
@@ -20,18 +20,9 @@ pub struct Evictee {
     pub deadline: Option<Timestamp>,
     /// It cannot have all of its grace before the deadline any more.
     pub is_due: bool,
-    /// What it takes of a node, a core as much as four gibibytes of memory. Of those whose turn it is
-    /// the largest go first: their successors come first, and the small ones fill what is left.
-    pub size: u64,
-}
-
-/// Millicores, and as many for its memory.
-fn size(pod: &LivePod) -> u64 {
-    const BYTES_PER_MILLICORE: u64 = (4 << 30) / 1000;
-    let memory = pod.requests().get(&ResourceName::Memory) / BYTES_PER_MILLICORE;
-    pod.requests()
-        .get(&ResourceName::Cpu)
-        .saturating_add(memory)
+    /// Of those whose turn it is the greatest go first: their successors come first, and the others
+    /// fill what is left.
+    pub precedence: Precedence,
 }
 
 /// What is left to be done on a node.
@@ -75,7 +66,7 @@ pub fn drain<'a>(
         uid: pod.uid.clone(),
         deadline,
         is_due: is_due(pod, deadline, now),
-        size: size(pod),
+        precedence: pod.precedence(),
     });
     Drain {
         now: leaving.collect(),

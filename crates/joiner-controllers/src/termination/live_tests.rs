@@ -78,6 +78,7 @@ impl Stage {
             settings: Arc::new(Settings::default()),
             catalogs: crate::catalogs::Catalogs::default(),
             nominations: crate::nominations::Nominations::default(),
+            turns: crate::turns::Turns::default(),
             pod_decisions: crate::metrics_state::PodDecisions::default(),
             health: crate::health::RegistrationHealth::default(),
             events,

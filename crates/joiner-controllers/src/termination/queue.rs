@@ -28,6 +28,8 @@ use crate::observe;
 
 /// How often a pod that another one is to follow is looked at.
 const SURGE_POLL: Duration = Duration::from_secs(1);
+/// How often a pod that waits for its turn is looked at.
+const TURN_POLL: Duration = Duration::from_millis(200);
 /// Pods that are worked on at the same time.
 const AT_ONCE_MAX: usize = 100;
 
@@ -111,6 +113,9 @@ async fn act(ctx: Ctx, key: Key, entry: Entry) -> (Key, Outcome) {
         (Action::Hold(until), Some(pod)) => {
             tell_protected(&ctx, pod, until);
             Outcome::Until(until)
+        }
+        (Action::Evict, Some(pod)) if ctx.turns.holds(&pod.uid) => {
+            Outcome::Until(now.checked_add(TURN_POLL).unwrap_or(now))
         }
         (Action::Evict, Some(pod)) => match holds(&snapshot, pod, entry.turn, now) {
             Hold::Yes => Outcome::Until(now.checked_add(SURGE_POLL).unwrap_or(now)),

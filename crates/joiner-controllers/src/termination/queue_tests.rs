@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use joiner_model::Precedence;
 use joiner_runtime::ApiFailure;
 use joiner_state::live::Kind;
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ fn todo(more: &Value, deadline: Option<i64>, now: Timestamp) -> Action {
 
 fn evictee(deadline: Option<i64>, is_due: bool) -> Evictee {
     Evictee {
-        size: 0,
+        precedence: Precedence::default(),
         pod: "web/a".into(),
         uid: "uid-a".into(),
         deadline: deadline.map(at),
@@ -36,11 +37,18 @@ fn key() -> Key {
 }
 
 #[test]
-fn the_largest_pods_go_first() {
+fn choosy_pods_and_large_ones_go_first() {
     let mut book = Book::default();
-    for (name, size) in [("a", 100), ("b", 4_000), ("c", 500)] {
+    let pods = [
+        ("a", false, 100),
+        ("b", false, 4_000),
+        ("c", true, 50),
+        ("d", false, 500),
+        ("e", true, 70),
+    ];
+    for (name, choosy, size) in pods {
         let one = Evictee {
-            size,
+            precedence: Precedence { choosy, size },
             pod: format!("web/{name}").into(),
             ..evictee(None, false)
         };
@@ -48,7 +56,7 @@ fn the_largest_pods_go_first() {
     }
     let order = std::iter::from_fn(|| book.take(at(0)));
     let order: Vec<String> = order.map(|(key, _)| key.0.to_string()).collect();
-    assert_eq!(order, ["web/b", "web/c", "web/a"]);
+    assert_eq!(order, ["web/e", "web/c", "web/b", "web/d", "web/a"]);
 }
 
 #[test]

@@ -19,5 +19,6 @@ mod receipts;
 mod restart;
 mod scale_out;
 mod stage;
+mod story;
 mod surge;
 mod trouble;

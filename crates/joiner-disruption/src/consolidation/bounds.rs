@@ -107,6 +107,29 @@ impl Rooms {
         &self.needs[self.of_shape[shape.0 as usize] as usize]
     }
 
+    /// What a pod needs.
+    pub(crate) fn amounts(&self, problem: &Problem, pod: PodIx) -> &[u64] {
+        &self.need_of(problem, pod).amounts
+    }
+
+    /// Free room of a node.
+    pub(crate) fn free(&self, node: NodeIx) -> &[u64] {
+        &self.free[node.0 as usize]
+    }
+
+    /// Room in these terms.
+    pub(crate) fn measured(&self, room: &Resources) -> Vec<u64> {
+        self.dims.iter().map(|name| room.get(name)).collect()
+    }
+
+    /// Cores and memory of room in these terms.
+    pub(crate) fn cores_and_memory(&self, room: &[u64]) -> [u64; 2] {
+        [ResourceName::Cpu, ResourceName::Memory].map(|name| {
+            let at = self.dims.iter().position(|own| *own == name);
+            at.map_or(0, |at| room[at])
+        })
+    }
+
     /// No command about this member alone can save more an hour: its price, less what room for
     /// those of its pods that fit no hole elsewhere costs at least.
     pub(crate) fn bound(&self, fleet: &Fleet<'_>, member: &Member) -> NanoDollars {
@@ -271,11 +294,11 @@ impl Trial {
     }
 }
 
-fn fits(need: &[u64], room: &[u64]) -> bool {
+pub(super) fn fits(need: &[u64], room: &[u64]) -> bool {
     need.iter().zip(room).all(|(need, room)| need <= room)
 }
 
-fn subtract(room: &mut [u64], need: &[u64]) {
+pub(super) fn subtract(room: &mut [u64], need: &[u64]) {
     for (room, need) in room.iter_mut().zip(need) {
         *room = room.saturating_sub(*need);
     }

@@ -7,6 +7,7 @@
 
 pub(crate) mod balanced;
 pub(crate) mod bounds;
+mod forecast;
 mod price;
 mod search;
 
@@ -112,8 +113,20 @@ fn worth(
     let settings = &fleet.settings;
     let gain = cost::over_horizon(settings, savings).get();
     let share = u128::from(savings.get()) * 1_000_000;
-    let threshold = u128::from(fleet.price(members).get()) * u128::from(settings.threshold_ppm);
-    let enough = share > threshold || plan.launches.len() < members.len();
+    let n_new = plan.launches.len();
+    let is_enough = |ppm: u64| {
+        let threshold = u128::from(fleet.price(members).get()) * u128::from(ppm);
+        share > threshold
+    };
+    // What upstream would do, too, is done for any saving; several new nodes have to be well worth
+    // it.
+    let enough = match n_new {
+        0 | 1 => n_new < members.len() || is_enough(settings.threshold_ppm),
+        _ => {
+            let moves = move_cost.get().saturating_mul(settings.several_factor);
+            gain >= moves && is_enough(settings.threshold_several_ppm)
+        }
+    };
     match gain.checked_sub(move_cost.get()) {
         Some(net) if net > 0 && enough => Ok(net),
         _ => Err(Why::NotWorthIt { savings, move_cost }),
@@ -168,7 +181,7 @@ pub(crate) fn pin(
 
 impl Offer {
     /// The command that carries it out.
-    pub(crate) fn command(self, fleet: &Fleet<'_>) -> Command {
+    pub(crate) fn command(self, fleet: &Fleet<'_>, rooms: &bounds::Rooms) -> Command {
         let price_before = fleet.price(&self.members);
         let price_after = self.plan.cost.price;
         let n_pods: usize = (self.members.iter())
@@ -199,6 +212,8 @@ impl Offer {
                  {n_pods} pods move for ${}",
                 self.move_cost
             ),
+            is_tight: !fleet.settings.upstream
+                && forecast::is_tight(fleet, rooms, &self.members, &self.plan),
             members: self.members,
             plan: self.plan,
             from_template: 0,

@@ -88,7 +88,7 @@ pub(crate) fn decide<'f>(
             pass.report.borrow_mut().cut_short.push(Method::Multi);
         }
         if let Some(offer) = search.settle() {
-            return Some(offer.command(fleet));
+            return Some(offer.command(fleet, pass.rooms));
         }
         // A node that is spoken for will be free again without anything else changing.
         if !spoken_for(fleet) {
@@ -101,7 +101,7 @@ pub(crate) fn decide<'f>(
         pass.report.borrow_mut().cut_short.push(Method::Single);
     }
     if let Some(offer) = single {
-        return Some(offer.command(fleet));
+        return Some(offer.command(fleet, pass.rooms));
     }
     // Whoever was held back by its pool's budget only may go as soon as it is not. The patience of
     // workloads comes back slowly; whoever waits for that is looked at again in time.

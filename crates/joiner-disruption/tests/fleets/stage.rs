@@ -251,6 +251,7 @@ impl Stage {
             members: Vec::new(),
             claims: Vec::new(),
             plan,
+            is_tight: false,
             from_template: 0,
             price_before: NanoDollars::ZERO,
             price_after: price,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use joiner_api::labels::{DISRUPTED_TAINT, DO_NOT_DISRUPT, POD_DELETION_COST};
 use joiner_api::types::DurationText;
-use joiner_model::{Effect, Name, Resources, Taint, Toleration, tolerates_all};
+use joiner_model::{Effect, Name, Precedence, Resources, Taint, Toleration, tolerates_all};
 use serde_json::Value;
 
 use super::meta::{Owner, list, time};
@@ -180,6 +180,12 @@ impl LivePod {
         &self.draft.shape.requests
     }
 
+    /// Who looks for a place first.
+    #[must_use]
+    pub fn precedence(&self) -> Precedence {
+        self.draft.shape.precedence()
+    }
+
     /// Its limits, `pods: 1` included.
     #[must_use]
     pub fn limits(&self) -> &Resources {
@@ -236,6 +242,12 @@ impl LivePod {
             && self.is_active()
             && !self.is_daemon()
             && !self.mirror
+    }
+
+    /// It has no place and nobody promised it one, whether the scheduler has tried already or not.
+    #[must_use]
+    pub fn is_homeless(&self) -> bool {
+        self.is_provisionable() || (self.is_fresh() && self.nominated.is_none())
     }
 
     /// It was created a moment ago, and the scheduler has not come to it yet.

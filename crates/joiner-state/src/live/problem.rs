@@ -39,9 +39,8 @@ pub struct Ask<'a> {
     pub policy: Policy,
     /// The time.
     pub now: Timestamp,
-    /// Nodes that are as good as gone, beside those that are being deleted: their pods need a
-    /// place, and nothing is placed there.
-    pub leaving: &'a BTreeSet<Name>,
+    /// Nodes on their way out whose pods have a plan already: nobody looks for a place for them.
+    pub planned: &'a BTreeSet<Name>,
     /// Headroom, placed after everything else.
     pub headroom: &'a [VirtualPod],
 }
@@ -110,9 +109,10 @@ impl Snapshot {
         let mut objects = (*self.ground()).clone();
         objects.spread_defaults.clone_from(&self.spread_defaults);
         objects.choices.clone_from(&self.choices);
-        let leaving = self.leaving(ask.leaving);
+        let leaving = self.leaving();
         self.add_nodes(&mut objects, &leaving);
-        self.add_pods(&mut objects, &leaving, ask.now);
+        let unplanned: Vec<&Name> = leaving.difference(ask.planned).collect();
+        self.add_pods(&mut objects, &unplanned, ask.now);
         let headroom = add_headroom(&mut objects, ask.headroom);
         let mut catalog = Catalog::default();
         for (class, types) in ask.catalogs {
@@ -144,11 +144,9 @@ impl Snapshot {
         asked
     }
 
-    fn leaving(&self, more: &BTreeSet<Name>) -> BTreeSet<Name> {
+    fn leaving(&self) -> BTreeSet<Name> {
         let going = self.leaving_nodes();
-        let mut leaving: BTreeSet<Name> = going.map(|node| node.name().clone()).collect();
-        leaving.extend(more.iter().cloned());
-        leaving
+        going.map(|node| node.name().clone()).collect()
     }
 
     /// Everything but pods, nodes and claims: read once for all snapshots that have the same.
@@ -199,15 +197,16 @@ impl Snapshot {
         }
     }
 
-    fn add_pods(&self, objects: &mut Objects, leaving: &BTreeSet<Name>, now: Timestamp) {
+    fn add_pods(&self, objects: &mut Objects, leaving: &[&Name], now: Timestamp) {
         let mut drafts: HashMap<*const crate::draft::Draft, DraftIx> = HashMap::new();
         let moving: BTreeSet<&Name> = leaving
             .iter()
             .flat_map(|node| self.movable_pods(node, now))
             .map(|pod| &pod.name)
             .collect();
+        let doomed: BTreeSet<&Name> = self.doomed().iter().map(|pod| &pod.name).collect();
         for pod in self.pods.values() {
-            let waits = pod.node.is_none() && self.waiting.contains(&pod.name);
+            let waits = self.waiting.contains(&pod.name) || doomed.contains(&pod.name);
             if !waits && pod.node.is_none() {
                 continue;
             }

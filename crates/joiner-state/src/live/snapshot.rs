@@ -1,5 +1,6 @@
 //! The cluster at one moment.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use imbl::{OrdMap, OrdSet};
@@ -13,6 +14,7 @@ use super::{
     LivePool, LiveScalable, LiveTemplate,
 };
 use crate::choices::Choices;
+use crate::draft::Draft;
 use crate::objects::Objects;
 use crate::pools::NodeClassRef;
 use crate::spread_defaults::SpreadDefaults;
@@ -106,10 +108,23 @@ impl Snapshot {
         self.waiting.iter().filter_map(|name| self.pods.get(name))
     }
 
-    /// How many pods the scheduler has not come to yet.
+    /// Pods that the scheduler has not come to yet.
+    pub fn fresh(&self) -> impl Iterator<Item = &Arc<LivePod>> {
+        self.fresh.iter().filter_map(|name| self.pods.get(name))
+    }
+
+    /// Pods that the scheduler has not come to yet, and will turn down: it has turned down others
+    /// just like them. Whoever plans for a thousand replicas need not wait until each was tried.
     #[must_use]
-    pub fn n_fresh(&self) -> usize {
-        self.fresh.len()
+    pub fn doomed(&self) -> Vec<&Arc<LivePod>> {
+        if self.fresh.is_empty() || self.waiting.is_empty() {
+            return Vec::new();
+        }
+        let turned_down = self.provisionable().map(|pod| Arc::as_ptr(&pod.draft));
+        let turned_down: HashSet<*const Draft> = turned_down.collect();
+        let is_like = |pod: &&Arc<LivePod>| turned_down.contains(&Arc::as_ptr(&pod.draft));
+        let free = self.fresh().filter(|pod| pod.nominated.is_none());
+        free.filter(is_like).collect()
     }
 
     /// All nodes, by name.

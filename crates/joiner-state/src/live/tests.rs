@@ -96,13 +96,58 @@ fn asked(now: &Snapshot) -> Asked {
         catalogs: &catalogs(),
         policy: Policy::default(),
         now: Timestamp::from_second(1_800_000_000).unwrap(),
-        leaving: &BTreeSet::new(),
+        planned: &BTreeSet::new(),
         headroom: &[],
     })
 }
 
 fn on_node(name: &str) -> Value {
     json!({"spec": {"nodeName": name}, "status": {"phase": "Running", "conditions": []}})
+}
+
+#[test]
+fn pods_like_those_that_were_turned_down_are_planned_for_with_them() {
+    let fresh = |name: &str, more: Value| {
+        let mut own = pod(name, 1, more);
+        own["status"] = json!({"phase": "Pending"});
+        own
+    };
+    let mut state = ClusterState::default();
+    state.apply(Kind::Pod, &fresh("b", json!({})));
+    assert!(state.snapshot().doomed().is_empty(), "nobody was tried");
+    assert_eq!(asked(&state.snapshot()).problem.pods.len(), 0);
+    state.apply(Kind::Pod, &pod("a", 1, json!({})));
+    let other = json!({"spec": {"containers": [{"name": "c", "image": "i",
+        "resources": {"requests": {"cpu": "7"}}}]}});
+    state.apply(Kind::Pod, &fresh("c", other));
+    let now = state.snapshot();
+    let doomed: Vec<&str> = now.doomed().iter().map(|pod| &*pod.name).collect();
+    assert_eq!(doomed, ["default/b"], "the other one is of another size");
+    assert_eq!(now.fresh().count(), 2);
+    let problem = asked(&now).problem;
+    let names: Vec<&str> = problem.pods.iter().map(|pod| &*pod.name).collect();
+    assert_eq!(names, ["default/a", "default/b"]);
+}
+
+#[test]
+fn nobody_looks_for_a_place_for_pods_that_have_a_plan() {
+    let mut state = ClusterState::default();
+    let mut node = node("n1", 1, json!({}));
+    node["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    node["metadata"]["finalizers"] = json!(["karpenter.sh/termination"]);
+    state.apply(Kind::Node, &node);
+    state.apply(Kind::Pod, &pod("a", 1, on_node("n1")));
+    let now = state.snapshot();
+    assert_eq!(asked(&now).problem.pending().count(), 1);
+    let planned = BTreeSet::from(["n1".into()]);
+    let asked = now.problem(&Ask {
+        catalogs: &catalogs(),
+        policy: Policy::default(),
+        now: Timestamp::from_second(1_800_000_000).unwrap(),
+        planned: &planned,
+        headroom: &[],
+    });
+    assert_eq!(asked.problem.pending().count(), 0);
 }
 
 #[test]
