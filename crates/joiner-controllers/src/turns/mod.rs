@@ -315,12 +315,10 @@ pub(crate) fn replicas<'o>(
 
 /// Runs until its future is dropped.
 pub(crate) async fn run(ctx: Ctx) {
+    let mut is_busy = false;
     loop {
-        let pause = if ctx.turns.is_empty() {
-            SWEEP_EVERY
-        } else {
-            EVERY
-        };
+        is_busy |= !ctx.turns.is_empty();
+        let pause = if is_busy { EVERY } else { SWEEP_EVERY };
         tokio::select! {
             () = ctx.clock.sleep(pause) => {}
             () = ctx.turns.news.notified() => {}
@@ -338,8 +336,13 @@ pub(crate) async fn run(ctx: Ctx) {
         let closed = snapshot
             .nodes()
             .filter(|node| node.has_taint(&IN_TURN_TAINT));
-        for node in closed.filter(|node| !stay_closed.contains(node.name())) {
-            write(&ctx, node, false).await;
+        // Until the last of them is seen to be open.
+        is_busy = false;
+        for node in closed {
+            is_busy = true;
+            if !stay_closed.contains(node.name()) {
+                write(&ctx, node, false).await;
+            }
         }
     }
 }
