@@ -83,6 +83,8 @@ pub(super) struct Seen {
     claims: BTreeMap<String, Life>,
     prices: BTreeMap<String, f64>,
     n_pods_ever: usize,
+    /// What a watch that has ended had seen: the next one says again what is still there.
+    earlier: BTreeMap<String, Life>,
 }
 
 /// When the last of each came, in seconds.
@@ -180,6 +182,19 @@ impl Seen {
         }
     }
 
+    /// A watch of these begins anew, with all that is there.
+    fn begin_anew(&mut self, path: &str) {
+        let lives = match path {
+            own if own == PATHS[0] => &mut self.pods,
+            own if own == PATHS[1] => &mut self.nodes,
+            _ => &mut self.claims,
+        };
+        if path == PATHS[1] {
+            self.prices.clear();
+        }
+        self.earlier.append(lives);
+    }
+
     fn take(&mut self, line: Line, at: Duration) {
         let object = line.object;
         let name = object.metadata.name;
@@ -198,12 +213,15 @@ impl Seen {
             let mut all = object.status.conditions.iter();
             all.any(|own| own.what == what && own.status == status)
         };
-        if object.kind == "Pod" && !lives.contains_key(&name) {
+        let earlier = self.earlier.remove(&name);
+        if object.kind == "Pod" && !lives.contains_key(&name) && earlier.is_none() {
             self.n_pods_ever += 1;
         }
-        let life = lives.entry(name.clone()).or_insert(Life {
-            there: at,
-            ..Life::default()
+        let life = lives.entry(name.clone()).or_insert_with(|| {
+            earlier.unwrap_or(Life {
+                there: at,
+                ..Life::default()
+            })
         });
         let is_up = match object.kind.as_str() {
             "Pod" => object.status.phase.as_deref() == Some("Running"),
@@ -253,6 +271,7 @@ impl Watch {
             // A server ends a watch that cannot follow; the next one starts with what there is.
             std::thread::spawn(move || {
                 while let Some(out) = start(&mut command, &children) {
+                    locked(&seen).begin_anew(path);
                     for line in BufReader::new(out).lines().map_while(Result::ok) {
                         if let Ok(line) = serde_json::from_str::<Line>(&line) {
                             locked(&seen).take(line, began.elapsed());
@@ -320,7 +339,12 @@ mod tests {
             (seen.pods_up(), times.pods_bound, times.pods_up),
             (1, 1.0, 2.0)
         );
-        seen.take(line("DELETED", running), Duration::from_secs(4));
+        // Another watch begins: what it does not list is gone, what it lists is as old as before.
+        seen.begin_anew(PATHS[0]);
+        assert_eq!(seen.n_pods(), 0);
+        seen.take(line("ADDED", running), Duration::from_secs(5));
+        assert_eq!((seen.n_pods_ever(), seen.times().pods_up), (1, 2.0));
+        seen.take(line("DELETED", running), Duration::from_secs(6));
         assert_eq!(seen.pods_up(), 0);
     }
 }
