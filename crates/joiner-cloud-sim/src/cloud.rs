@@ -27,7 +27,7 @@ use crate::notices::{self, Notices};
 use crate::objects::{Created, Objects};
 use crate::purchase;
 use crate::record::{KWOK_CLASS, Record, State, Upcoming};
-use crate::settings::Settings;
+use crate::settings::{FAULTS_CONFIG_MAP, Settings};
 
 /// Kinds of node classes that it sells through.
 const CLASSES: &[ClassKind] = &[
@@ -68,7 +68,8 @@ pub struct SimulatedCloud {
 
 struct FaultSources {
     given: Faults,
-    from_map: Faults,
+    /// What the ConfigMap says, once it has been read.
+    from_map: Option<Faults>,
     both: Arc<Faults>,
     since: Timestamp,
 }
@@ -102,7 +103,7 @@ impl SimulatedCloud {
             faults: Mutex::new(FaultSources {
                 both: Arc::new(given.clone()),
                 given,
-                from_map: Faults::default(),
+                from_map: None,
                 since: clock.now(),
             }),
             client,
@@ -122,15 +123,26 @@ impl SimulatedCloud {
         self.change_faults(|sources| sources.given = faults);
     }
 
-    /// Takes over what the ConfigMap says.
-    pub(crate) fn set_faults_from_map(&self, faults: Faults) {
-        self.change_faults(|sources| sources.from_map = faults);
+    /// Takes over what the ConfigMap says; none if there is no such map.
+    pub(crate) fn take_faults(&self, text: Option<&str>) {
+        let read = Faults::parse(text.unwrap_or_default());
+        // A typing error on a running cloud must not end the experiment.
+        if let Err(error) = &read {
+            tracing::warn!(config_map = FAULTS_CONFIG_MAP, %error, "faults unchanged");
+        }
+        self.change_faults(|sources| match read {
+            Ok(faults) => sources.from_map = Some(faults),
+            Err(_) => drop(sources.from_map.get_or_insert_default()),
+        });
     }
 
     fn change_faults(&self, change: impl FnOnce(&mut FaultSources)) {
         let mut sources = locked(&self.faults);
         change(&mut sources);
-        let both = sources.given.and(&sources.from_map);
+        let both = match &sources.from_map {
+            Some(from_map) => sources.given.and(from_map),
+            None => sources.given.clone(),
+        };
         if both != *sources.both {
             sources.both = Arc::new(both);
             sources.since = self.clock.now();
@@ -249,8 +261,16 @@ impl SimulatedCloud {
         })
     }
 
-    /// All machines are known from here on, also without the watch.
+    /// All machines and faults are known from here on, also without the watch.
     async fn load(&self) -> Result<(), kube::Error> {
+        let is_unread = || locked(&self.faults).from_map.is_none();
+        if is_unread() {
+            let text = self.objects.faults().await?;
+            // What the watch brought meanwhile is newer.
+            if is_unread() {
+                self.take_faults(text.as_deref());
+            }
+        }
         if self.with_ledger(|ledger| ledger.is_loaded()) {
             return Ok(());
         }

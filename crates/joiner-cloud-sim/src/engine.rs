@@ -16,7 +16,6 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::Value;
 
 use crate::cloud::SimulatedCloud;
-use crate::faults::Faults;
 use crate::kubelets::SimulatedKubelets;
 use crate::ledger::Stored;
 use crate::life::{self, Chance, Event, Next, NodeSeen};
@@ -160,7 +159,7 @@ impl Engine {
         match watch {
             MACHINES => self.take_machines(news),
             NODES => self.take_nodes(news),
-            FAULTS => self.take_faults(news),
+            FAULTS => self.take_faults(&news),
             _ => {}
         }
     }
@@ -201,19 +200,14 @@ impl Engine {
         }
     }
 
-    fn take_faults(&self, news: News) {
-        let text = match &news {
-            News::All(all) => all.first().and_then(|map| map["data"]["faults"].as_str()),
-            News::Put(map) => map["data"]["faults"].as_str(),
+    fn take_faults(&self, news: &News) {
+        let map = match news {
+            News::All(all) => all.first(),
+            News::Put(map) => Some(map),
             News::Gone(_) => None,
         };
-        match Faults::parse(text.unwrap_or("")) {
-            Ok(faults) => self.cloud.set_faults_from_map(faults),
-            // A typing error on a running cloud must not end the experiment.
-            Err(error) => {
-                tracing::warn!(config_map = FAULTS_CONFIG_MAP, %error, "faults unchanged")
-            }
-        }
+        let text = map.and_then(|map| map["data"][objects::FAULTS_KEY].as_str());
+        self.cloud.take_faults(text);
     }
 
     /// Makes everything happen that is due; returns when to look again.

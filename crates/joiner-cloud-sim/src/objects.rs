@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 use crate::ledger::Stored;
 use crate::life::NodeSeen;
 use crate::record::Record;
-use crate::settings::{INSTANCE_LABEL, SIMULATED_LABEL};
+use crate::settings::{FAULTS_CONFIG_MAP, INSTANCE_LABEL, SIMULATED_LABEL};
 
 /// Key of the machine in its ConfigMap.
 const KEY: &str = "instance";
+/// Key of what goes wrong in the ConfigMap about it.
+pub(crate) const FAULTS_KEY: &str = "faults";
 /// Writes of one machine that may lose against others in a row.
 const CONFLICTS_MAX: usize = 8;
 /// Who writes.
@@ -114,6 +116,12 @@ impl Objects {
     pub(crate) async fn machine(&self, name: &str) -> Result<Option<Stored>, Error> {
         let map = found(self.maps.get(name).await)?;
         Ok(map.as_ref().and_then(read))
+    }
+
+    /// What the ConfigMap about faults says; none if there is no such map.
+    pub(crate) async fn faults(&self) -> Result<Option<String>, Error> {
+        let map = found(self.maps.get(FAULTS_CONFIG_MAP).await)?;
+        Ok(map.and_then(|map| map.data?.remove(FAULTS_KEY)))
     }
 
     /// All machines.

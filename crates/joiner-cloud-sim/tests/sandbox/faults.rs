@@ -30,6 +30,21 @@ async fn a_shortage_lasts_as_long_as_it_says() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_shortage_counts_before_any_watch_tells_of_it() {
+    let world = World::new(Settings::default());
+    world
+        .write_faults("shortages: [{instanceType: c-4x-amd64-linux}]")
+        .await;
+    world.crash();
+    let order = kwok_order("web-1");
+    let error = world.cloud().launch(&order).await.unwrap_err();
+    assert!(
+        matches!(error, LaunchError::InsufficientCapacity(_)),
+        "{error}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn quotas_hold_until_a_machine_ends() {
     let world = World::new(Settings::default());
     world.write_faults("quotas: {maxVcpus: 8}").await;
