@@ -23,6 +23,7 @@ pub mod provisioning;
 mod requirements;
 pub mod settings;
 pub mod static_pools;
+mod taints;
 pub mod termination;
 pub mod turns;
 pub mod upkeep;

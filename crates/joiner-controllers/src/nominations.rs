@@ -3,11 +3,13 @@
 //! It is memory on purpose: after a restart the next plan nominates anew.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use joiner_model::Name;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 /// The least time that a nomination lasts.
 const LASTS_MIN: Duration = Duration::from_secs(10);
@@ -17,20 +19,28 @@ const EXPECTED_FOR: Duration = Duration::from_secs(600);
 /// Most pods that are expected.
 const EXPECTED_MAX: usize = 20_000;
 
-/// Nodes and claims, and until when they are spoken for.
+/// Nodes and claims that are spoken for, and pods that a place is planned for. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Nominations {
-    until: Arc<Mutex<BTreeMap<Name, Timestamp>>>,
+    all: Arc<Mutex<Memory>>,
+    /// Rings when the pods of another claim know of their node.
+    told: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    /// Nodes and claims, and until when they are spoken for.
+    until: BTreeMap<Name, Timestamp>,
     /// The claim that each pod without a node is planned for, as of the last plan.
-    planned: Arc<Mutex<Vec<PlannedPod>>>,
+    planned: Vec<PlannedPod>,
     /// Claims of that plan whose pods know of their node.
-    told: Arc<Mutex<BTreeSet<Name>>>,
+    told: BTreeSet<Name>,
     /// Pods whose proposal is to be withdrawn, and when.
-    passing: Arc<Mutex<Vec<(Timestamp, PlannedPod)>>>,
+    passing: Vec<(Timestamp, PlannedPod)>,
     /// Where pods are to go that will take the place of those that move.
-    successors: Arc<Mutex<Vec<(Successor, Timestamp)>>>,
+    successors: Vec<(Successor, Timestamp)>,
     /// Nodes that headroom counts on, as of the last plan.
-    headroom: Arc<Mutex<BTreeSet<Name>>>,
+    headroom: BTreeSet<Name>,
 }
 
 /// A pod that waits for a node to come up.
@@ -56,6 +66,10 @@ pub struct Successor {
 }
 
 impl Nominations {
+    fn lock(&self) -> MutexGuard<'_, Memory> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// How long a nomination lasts when batches take at most `batch_max`.
     #[must_use]
     pub fn lasting(batch_max: Duration) -> Duration {
@@ -65,71 +79,84 @@ impl Nominations {
     /// A node, or the claim of one to come, is spoken for.
     pub fn nominate(&self, name: &Name, now: Timestamp, lasting: Duration) {
         let until = now.checked_add(lasting).unwrap_or(Timestamp::MAX);
-        let mut all = self.until.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, until| *until > now);
-        all.insert(name.clone(), until);
+        let mut all = self.lock();
+        all.until.retain(|_, until| *until > now);
+        all.until.insert(name.clone(), until);
+    }
+
+    /// True while it is spoken for.
+    #[must_use]
+    pub fn is_nominated(&self, name: &str, now: Timestamp) -> bool {
+        self.lock()
+            .until
+            .get(name)
+            .is_some_and(|until| *until > now)
     }
 
     /// Where the last plan has all pods whose node is still to come.
     pub fn plan(&self, pods: Vec<PlannedPod>) {
-        *self.planned.lock().unwrap_or_else(PoisonError::into_inner) = pods;
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.clear();
+        let mut all = self.lock();
+        all.planned = pods;
+        all.told.clear();
+    }
+
+    /// The pods that wait for this claim's node.
+    #[must_use]
+    pub fn planned_for(&self, claim: &str) -> Vec<PlannedPod> {
+        let all = self.lock();
+        let planned = all.planned.iter().filter(|pod| &*pod.claim == claim);
+        planned.cloned().collect()
     }
 
     /// The pods that wait for this claim's node know of it.
     pub fn tell(&self, claim: &Name) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.insert(claim.clone());
+        self.lock().told.insert(claim.clone());
+        self.told.notify_waiters();
+    }
+
+    /// True when the pods that wait for this claim's node know of it.
+    #[must_use]
+    pub fn is_told(&self, claim: &str) -> bool {
+        self.lock().told.contains(claim)
+    }
+
+    /// Comes to an end when the pods of another claim know of their node.
+    pub fn telling(&self) -> Notified<'_> {
+        self.told.notified()
+    }
+
+    /// Claims of the last plan whose pods do not know of their node yet.
+    #[must_use]
+    pub fn untold(&self) -> BTreeSet<Name> {
+        let all = self.lock();
+        let claims = all.planned.iter().map(|pod| &pod.claim);
+        let untold = claims.filter(|claim| !all.told.contains(*claim));
+        untold.cloned().collect()
     }
 
     /// The proposals to these pods are to be withdrawn then.
     pub fn withdraw_at(&self, at: Timestamp, pods: impl Iterator<Item = PlannedPod>) {
-        let mut all = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
-        all.extend(pods.map(|pod| (at, pod)));
+        self.lock().passing.extend(pods.map(|pod| (at, pod)));
     }
 
     /// Pods whose proposal is to be withdrawn by now; each is returned once.
     #[must_use]
     pub fn withdrawn(&self, now: Timestamp) -> Vec<PlannedPod> {
-        let mut all = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = all.extract_if(.., |(at, _)| *at <= now);
+        let mut all = self.lock();
+        let due = all.passing.extract_if(.., |(at, _)| *at <= now);
         due.map(|(_, pod)| pod).collect()
     }
 
     /// When the next proposal is to be withdrawn.
     #[must_use]
     pub fn next_withdrawal(&self) -> Option<Timestamp> {
-        let all = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().map(|(at, _)| *at).min()
-    }
-
-    /// Claims of the last plan whose pods do not know of their node yet.
-    #[must_use]
-    pub fn untold(&self) -> BTreeSet<Name> {
-        let all = self.planned.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let untold = all.iter().filter(|pod| !told.contains(&pod.claim));
-        untold.map(|pod| pod.claim.clone()).collect()
-    }
-
-    /// The pods that wait for this claim's node.
-    #[must_use]
-    pub fn planned_for(&self, claim: &str) -> Vec<PlannedPod> {
-        let all = self.planned.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter()
-            .filter(|pod| &*pod.claim == claim)
-            .cloned()
-            .collect()
+        self.lock().passing.iter().map(|(at, _)| *at).min()
     }
 
     /// Pods will be evicted; these are to come in their place.
     pub fn expect(&self, successors: Vec<Successor>, now: Timestamp) {
         let until = now.checked_add(EXPECTED_FOR).unwrap_or(Timestamp::MAX);
-        let mut all = self
-            .successors
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let all = &mut self.lock().successors;
         all.retain(|(_, until)| *until > now);
         all.extend(successors.into_iter().map(|own| (own, until)));
         let excess = all.len().saturating_sub(EXPECTED_MAX);
@@ -139,44 +166,27 @@ impl Nominations {
     /// Where a new pod of this owner is to go, if one is expected.
     #[must_use]
     pub fn welcome(&self, owner: &str, now: Timestamp) -> Option<Name> {
-        let mut all = self
-            .successors
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let own = all
-            .iter()
-            .position(|(own, until)| &*own.owner == owner && *until > now)?;
+        let all = &mut self.lock().successors;
+        let is_own = |(own, until): &(Successor, Timestamp)| &*own.owner == owner && *until > now;
+        let own = all.iter().position(is_own)?;
         Some(all.remove(own).0.to)
     }
 
     /// True when a pod is expected in the place of another.
     #[must_use]
     pub fn expects_any(&self) -> bool {
-        let all = self
-            .successors
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        !all.is_empty()
+        !self.lock().successors.is_empty()
     }
 
     /// Nodes that headroom counts on now.
     pub fn set_headroom(&self, nodes: BTreeSet<Name>) {
-        let mut own = self.headroom.lock().unwrap_or_else(PoisonError::into_inner);
-        *own = nodes;
+        self.lock().headroom = nodes;
     }
 
     /// True when headroom counts on the node.
     #[must_use]
     pub fn has_headroom(&self, node: &str) -> bool {
-        let own = self.headroom.lock().unwrap_or_else(PoisonError::into_inner);
-        own.contains(node)
-    }
-
-    /// True while it is spoken for.
-    #[must_use]
-    pub fn is_nominated(&self, name: &str, now: Timestamp) -> bool {
-        let all = self.until.lock().unwrap_or_else(PoisonError::into_inner);
-        all.get(name).is_some_and(|until| *until > now)
+        self.lock().headroom.contains(node)
     }
 }
 

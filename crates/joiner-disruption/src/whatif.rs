@@ -104,7 +104,11 @@ impl<'f> WhatIf<'f> {
             place: vec![None; problem.pods.len()],
             guests,
             resting: Vec::new(),
-            free: problem.nodes.iter().map(|n| size(&n.allocatable)).collect(),
+            free: problem
+                .nodes
+                .iter()
+                .map(|n| cores_and_memory(&n.allocatable))
+                .collect(),
             alike: alike(problem),
             n_asked: 0,
         };
@@ -113,7 +117,7 @@ impl<'f> WhatIf<'f> {
             let Some(node) = pod.node.map(|node| node.0).or(seat) else {
                 continue;
             };
-            let used = size(&problem.shape(PodIx(ix)).requests);
+            let used = cores_and_memory(&problem.shape(PodIx(ix)).requests);
             for (free, used) in this.free[node as usize].iter_mut().zip(used) {
                 *free = free.saturating_sub(used);
             }
@@ -229,7 +233,7 @@ impl<'f> WhatIf<'f> {
     fn shortlist(&mut self, homeless: &[PodIx], purpose: Purpose, undo: &mut Undo) {
         let sizes = homeless
             .iter()
-            .map(|pod| size(&self.fleet.problem.shape(*pod).requests));
+            .map(|pod| cores_and_memory(&self.fleet.problem.shape(*pod).requests));
         let least = sizes
             .reduce(|a, b| [a[0].min(b[0]), a[1].min(b[1])])
             .unwrap_or([0, 0]);
@@ -310,7 +314,7 @@ fn close(node: &mut Node, n: u32, undo: &mut Undo) {
 }
 
 /// Cores and memory.
-fn size(resources: &Resources) -> [u64; 2] {
+pub(crate) fn cores_and_memory(resources: &Resources) -> [u64; 2] {
     [ResourceName::Cpu, ResourceName::Memory].map(|name| resources.get(&name))
 }
 

@@ -49,6 +49,7 @@ pub mod control_plane;
 pub mod families;
 mod outcome;
 mod random;
+pub mod story;
 mod world;
 
 pub use builders::{

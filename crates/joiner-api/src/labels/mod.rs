@@ -12,7 +12,7 @@ pub use rules::{
     is_well_known, well_known,
 };
 
-use crate::types::TaintEffect;
+use crate::types::{Taint, TaintEffect};
 
 /// API group of NodePool, NodeClaim and NodeOverlay.
 pub const GROUP: &str = "karpenter.sh";
@@ -108,6 +108,19 @@ pub struct KnownTaint {
     pub value: Option<&'static str>,
     /// What the taint does to pods.
     pub effect: TaintEffect,
+}
+
+impl KnownTaint {
+    /// As it is written on a node.
+    #[must_use]
+    pub fn to_taint(&self) -> Taint {
+        Taint {
+            key: self.key.to_owned(),
+            value: self.value.map(ToOwned::to_owned),
+            effect: self.effect,
+            time_added: None,
+        }
+    }
 }
 
 const fn taint(key: &'static str, effect: TaintEffect) -> KnownTaint {

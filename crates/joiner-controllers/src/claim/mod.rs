@@ -48,6 +48,8 @@ pub fn controllers() -> Vec<Arc<dyn Controller>> {
 
 /// Steps that are taken in one look; no claim needs as many.
 const STEPS_MAX: usize = 12;
+/// Conflicts in one look after which it waits: kubelets and others write to a node that boots.
+const CONFLICTS_MAX: usize = 3;
 
 /// What a step came to.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +69,7 @@ pub struct ClaimLifecycle;
 impl ClaimLifecycle {
     async fn look(&self, ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
         let terms = Terms::of(&*ctx.cloud);
-        let (mut asked, mut refreshed) = (None, false);
+        let (mut asked, mut n_conflicts) = (None, 0);
         for _ in 0..STEPS_MAX {
             let snapshot = ctx.world.snapshot();
             let Some(view) = ClaimView::of(&snapshot, key, terms) else {
@@ -78,8 +80,8 @@ impl ClaimLifecycle {
                 Ok(After::Look) => {}
                 Ok(After::Answered(answer)) => asked = Some(answer),
                 Ok(After::Rest(next)) => return Ok(next),
-                Err(Failure::Api(ApiFailure::Conflict(_))) if !refreshed => {
-                    refreshed = true;
+                Err(Failure::Api(ApiFailure::Conflict(_))) if n_conflicts < CONFLICTS_MAX => {
+                    n_conflicts += 1;
                     refresh(ctx, Kind::NodeClaim, key).await?;
                     for node in &view.nodes {
                         refresh(ctx, Kind::Node, node.name()).await?;

@@ -55,8 +55,11 @@ pub(super) async fn perform(
             if lacks_taint {
                 tell_taint_missing(ctx, claim, &node);
             }
-            // Before the node is open for pods: the scheduler is to find it said.
-            propose::pods(ctx, claim, &node).await;
+            // Before the node is open for pods: the scheduler is to find it said. That takes a while,
+            // and others write to the node.
+            if propose::pods(ctx, claim, &node).await {
+                return Ok(After::Look);
+            }
             ctx.api.patch(Kind::Node, &node, &patch).await?;
         }
         Step::MarkInitialized(node) => {

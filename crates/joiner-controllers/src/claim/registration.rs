@@ -10,8 +10,6 @@ use joiner_api::types::Taint;
 use joiner_state::live::{LiveClaim, LiveNode, Owner};
 use serde_json::{Value, json};
 
-use crate::turns::in_turn;
-
 /// True when all of the claim has reached its Node, and the Node is open for pods.
 #[must_use]
 pub(super) fn is_synced(claim: &LiveClaim, node: &LiveNode) -> bool {
@@ -117,14 +115,11 @@ fn taints(claim: &LiveClaim, node: &LiveNode) -> Vec<Taint> {
             });
         }
     }
-    if own_annotation(claim, IN_TURN) && !node.has_taint(&IN_TURN_TAINT) {
-        taints.push(in_turn());
+    let in_turn = claim.meta.annotation(IN_TURN) == Some("true");
+    if in_turn && !node.has_taint(&IN_TURN_TAINT) {
+        taints.push(IN_TURN_TAINT.to_taint());
     }
     taints
-}
-
-fn own_annotation(claim: &LiveClaim, key: &str) -> bool {
-    claim.meta.annotation(key) == Some("true")
 }
 
 /// The same key and effect.

@@ -4,16 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use joiner_api::labels::DISRUPTED_TAINT;
-use joiner_api::types::{NodeClaim, Taint};
+use joiner_api::types::NodeClaim;
 use joiner_model::Name;
 use joiner_runtime::ApiFailure;
 use joiner_state::live::{Kind, LiveClaim, LiveNode, Snapshot};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::intent::{COMMAND, Intent};
 use crate::claim;
 use crate::context::{Ctx, Failure};
 use crate::observe;
+use crate::taints;
 
 /// How often a claim that others write to is tried again.
 const CONFLICTS_MAX: usize = 5;
@@ -77,26 +78,10 @@ async fn taint(ctx: &Ctx, node: &LiveNode) -> Result<(), Failure> {
     if node.has_taint(&DISRUPTED_TAINT) {
         return Ok(());
     }
-    let mut taints: Vec<Taint> = node.taints.clone();
-    taints.retain(|own| own.key != DISRUPTED_TAINT.key);
-    taints.push(Taint {
-        key: DISRUPTED_TAINT.key.to_owned(),
-        value: None,
-        effect: DISRUPTED_TAINT.effect,
-        time_added: None,
-    });
-    ctx.api
-        .patch(Kind::Node, node.name(), &taints_patch(node, &taints))
-        .await?;
+    let patch = taints::patch(node, &taints::with(node, &DISRUPTED_TAINT));
+    ctx.api.patch(Kind::Node, node.name(), &patch).await?;
     tracing::info!(Node = &**node.name(), "tainted node");
     Ok(())
-}
-
-fn taints_patch(node: &LiveNode, taints: &[Taint]) -> Value {
-    json!({
-        "metadata": {"resourceVersion": node.meta.version.to_string()},
-        "spec": {"taints": taints},
-    })
 }
 
 async fn mark(ctx: &Ctx, name: &str, intent: &Intent) -> Result<(), Failure> {
@@ -156,11 +141,8 @@ async fn release(
     node: Option<&Arc<LiveNode>>,
 ) -> Result<(), Failure> {
     if let Some(node) = node.filter(|own| own.has_taint(&DISRUPTED_TAINT)) {
-        let mut taints = node.taints.clone();
-        taints.retain(|own| own.key != DISRUPTED_TAINT.key);
-        ctx.api
-            .patch(Kind::Node, node.name(), &taints_patch(node, &taints))
-            .await?;
+        let patch = taints::patch(node, &taints::without(node, &DISRUPTED_TAINT));
+        ctx.api.patch(Kind::Node, node.name(), &patch).await?;
         tracing::info!(Node = &**node.name(), "untainted node");
     }
     if claim.meta.annotation(COMMAND).is_some() {

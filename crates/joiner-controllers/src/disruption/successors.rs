@@ -15,16 +15,11 @@ pub(super) fn expected(
     command: &Command,
     replacements: &[NodeClaim],
 ) -> Vec<Successor> {
-    let problem = fleet.problem;
-    let bought = command.plan.launches.iter().zip(replacements);
-    let bought = bought.map(|(launch, own)| (&launch.pods, own.metadata.name.as_str()));
-    // In the order in which they leave.
-    let kept = command.plan.placements.iter();
-    let kept = kept.map(|own| (&own.pods, &*problem.nodes[own.node.0 as usize].name));
     let mut all = Vec::new();
-    for (pods, to) in kept.chain(bought) {
-        let to = Name::from(to);
-        let moved = pods.iter().filter_map(|pod| owner(snapshot, fleet, *pod));
+    for slot in slots(fleet.problem, command, replacements) {
+        let (Place::Node(to) | Place::Claim(to)) = slot.place;
+        let moved = slot.pods.iter();
+        let moved = moved.filter_map(|pod| owner(snapshot, fleet, *pod));
         all.extend(moved.map(|owner| Successor {
             owner,
             to: to.clone(),
@@ -50,16 +45,13 @@ pub(super) fn turns(
     let slots = slots(problem, command, replacements);
     let size = slots.len().div_ceil(TURNS_MAX).max(1);
     let mut last = Turn {
-        opens: slots.iter().filter_map(|own| own.place.clone()).collect(),
+        opens: closable(&slots),
         leavers: Vec::new(),
     };
     let mut turns = Vec::new();
     for together in slots.chunks(size) {
         let mut turn = Turn {
-            opens: together
-                .iter()
-                .filter_map(|own| own.place.clone())
-                .collect(),
+            opens: closable(together),
             leavers: Vec::new(),
         };
         for own in together {
@@ -91,23 +83,31 @@ pub(super) fn turns(
 
 /// A node that a plan has pods for.
 struct Slot<'c> {
-    /// None for a node that is not ours, which we do not close.
-    place: Option<Place>,
+    place: Place,
+    /// We close no others.
+    is_ours: bool,
     pods: &'c [PodIx],
 }
 
-/// Nodes there are, and then new ones.
+fn closable(slots: &[Slot<'_>]) -> Vec<Place> {
+    let ours = slots.iter().filter(|own| own.is_ours);
+    ours.map(|own| own.place.clone()).collect()
+}
+
+/// In the order in which pods leave for them: nodes there are, and then new ones.
 fn slots<'c>(problem: &Problem, command: &'c Command, replacements: &[NodeClaim]) -> Vec<Slot<'c>> {
     let kept = command.plan.placements.iter().map(|own| {
         let node = &problem.nodes[own.node.0 as usize];
         Slot {
-            place: (node.pool.as_ref()).map(|_| Place::Node(node.name.clone())),
+            place: Place::Node(node.name.clone()),
+            is_ours: node.pool.is_some(),
             pods: &own.pods,
         }
     });
     let bought = command.plan.launches.iter().zip(replacements);
     let bought = bought.map(|(launch, own)| Slot {
-        place: Some(Place::Claim(own.metadata.name.as_str().into())),
+        place: Place::Claim(own.metadata.name.as_str().into()),
+        is_ours: true,
         pods: &launch.pods,
     });
     kept.chain(bought).collect()

@@ -60,12 +60,15 @@ pub(super) fn planned(
     all
 }
 
-/// Proposes the node of a claim to the pods that are planned for it. What cannot be written is left
-/// out.
-pub(crate) async fn pods(ctx: &Ctx, claim: &LiveClaim, node: &str) {
-    let planned = ctx.nominations.planned_for(claim.name());
+/// Proposes the node of a claim to the pods that are planned for it, once, and waits for other nodes.
+/// What cannot be written is left out. False if there is nothing to say any more.
+pub(crate) async fn pods(ctx: &Ctx, claim: &LiveClaim, node: &str) -> bool {
+    let planned = match ctx.nominations.is_told(claim.name()) {
+        true => Vec::new(),
+        false => ctx.nominations.planned_for(claim.name()),
+    };
     if planned.is_empty() {
-        return;
+        return false;
     }
     let snapshot = ctx.world.snapshot();
     let at = rfc3339(ctx.clock.now());
@@ -88,6 +91,7 @@ pub(crate) async fn pods(ctx: &Ctx, claim: &LiveClaim, node: &str) {
     let at = ctx.clock.now().checked_add(SPREAD_KEPT_FOR);
     ctx.nominations
         .withdraw_at(at.unwrap_or(Timestamp::MAX), spread);
+    true
 }
 
 /// Waits until the other nodes of the plan can be opened, too, if that is soon. Pods whose own node is
@@ -95,6 +99,11 @@ pub(crate) async fn pods(ctx: &Ctx, claim: &LiveClaim, node: &str) {
 async fn others(ctx: &Ctx) {
     let began = ctx.clock.now();
     loop {
+        // All are to go on at the same moment: before the first node that is opened keeps the
+        // scheduler busy.
+        let telling = ctx.nominations.telling();
+        tokio::pin!(telling);
+        telling.as_mut().enable();
         let untold = ctx.nominations.untold();
         let snapshot = ctx.world.snapshot();
         let coming = untold.iter().filter_map(|name| snapshot.claim(name));
@@ -110,7 +119,10 @@ async fn others(ctx: &Ctx) {
         if age >= wait {
             return;
         }
-        ctx.clock.sleep(LOOK_EVERY).await;
+        tokio::select! {
+            () = telling => {}
+            () = ctx.clock.sleep(LOOK_EVERY) => {}
+        }
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) struct Entry {
 #[derive(Debug, Default)]
 pub(super) struct Book {
     entries: BTreeMap<Key, Entry>,
-    /// By time; of those whose time is the same the largest come first.
+    /// By time; of those whose time is the same the greatest come first.
     waiting: BTreeSet<(Timestamp, Reverse<Precedence>, Key)>,
 }
 

@@ -7,7 +7,6 @@ use joiner_api::labels::{
     DISRUPTED_TAINT, EXCLUDE_FROM_LOAD_BALANCERS, EXCLUDE_FROM_LOAD_BALANCERS_VALUE,
     TERMINATION_FINALIZER, TERMINATION_TIMESTAMP,
 };
-use joiner_api::types::Taint;
 use joiner_cloud::{ProviderId, Termination};
 use joiner_model::Name;
 use joiner_state::live::{Conditions as _, LiveClaim, LiveNode};
@@ -17,6 +16,7 @@ use super::drain::{Drain, drain};
 use super::view::NodeView;
 use crate::claim::{StatusWrite, TERMINATION_POLL, conditions, without_finalizer};
 use crate::conditions::ConditionSet;
+use crate::taints;
 
 /// A drain takes at least this long: pods may have been bound before the taint was seen.
 const DRAIN_MIN: Duration = Duration::from_secs(5);
@@ -121,18 +121,7 @@ fn taint(node: &LiveNode) -> Option<Value> {
         "labels": {EXCLUDE_FROM_LOAD_BALANCERS: value},
     }});
     if !tainted {
-        // One of the same key and another effect is replaced.
-        let others = node.taints.iter();
-        let mut taints: Vec<Taint> = others
-            .filter(|own| own.key != DISRUPTED_TAINT.key)
-            .cloned()
-            .collect();
-        taints.push(Taint {
-            key: DISRUPTED_TAINT.key.to_owned(),
-            value: None,
-            effect: DISRUPTED_TAINT.effect,
-            time_added: None,
-        });
+        let taints = taints::with(node, &DISRUPTED_TAINT);
         patch["spec"] = json!({"taints": taints});
     }
     Some(patch)

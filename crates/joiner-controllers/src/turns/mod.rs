@@ -19,14 +19,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use joiner_api::labels::IN_TURN_TAINT;
-use joiner_api::types::Taint;
 use joiner_model::Name;
 use joiner_state::live::{Kind, LiveNode, Snapshot};
-use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::context::Ctx;
 use crate::disruption::Intent;
+use crate::taints;
 
 /// How often moves under way are looked at.
 const EVERY: Duration = Duration::from_millis(200);
@@ -187,9 +186,15 @@ impl Turns {
 
     /// Goes on with all moves.
     fn go_on(&self, snapshot: &Snapshot, now: Timestamp) {
-        self.moves().retain_mut(|own| {
+        let mut moves = self.moves();
+        if moves.is_empty() {
+            return;
+        }
+        let owners = moves.iter().flat_map(|own| own.own.replicas.keys());
+        let running = replicas(snapshot, owners);
+        moves.retain_mut(|own| {
             loop {
-                match own.step(snapshot, now) {
+                match own.step(snapshot, &running, now) {
                     Step::Wait => return true,
                     Step::Next => {
                         own.at += 1;
@@ -226,7 +231,13 @@ impl Turns {
 }
 
 impl Progress {
-    fn step(&mut self, snapshot: &Snapshot, now: Timestamp) -> Step {
+    /// What to do next; `running` is how many pods of each owner have a place now.
+    fn step(
+        &mut self,
+        snapshot: &Snapshot,
+        running: &BTreeMap<Name, usize>,
+        now: Timestamp,
+    ) -> Step {
         if !self.is_begun {
             return Step::Wait;
         }
@@ -250,7 +261,7 @@ impl Progress {
         };
         let leaving = *self.leaving.get_or_insert(now);
         let age = |at: Timestamp| now.duration_since(at).unsigned_abs();
-        let n_awaited = awaited(&self.own, turn, snapshot);
+        let n_awaited = awaited(&self.own, turn, snapshot, running);
         let still = match self.still {
             Some((since, n)) if n == n_awaited => since,
             _ => now,
@@ -281,18 +292,18 @@ impl Progress {
 }
 
 /// How many pods are still to leave, or to come in the stead of those that left.
-fn awaited(own: &Move, turn: &Turn, snapshot: &Snapshot) -> usize {
+fn awaited(own: &Move, turn: &Turn, snapshot: &Snapshot, running: &BTreeMap<Name, usize>) -> usize {
     let is_there = |one: &&Leaver| {
         let pod = snapshot.pod(&one.pod).filter(|pod| pod.uid == one.uid);
         pod.is_some_and(|pod| pod.is_active())
     };
     let n_there = turn.leavers.iter().filter(is_there).count();
     let owners = turn.leavers.iter().filter_map(|one| one.owner.as_ref());
-    let running = replicas(snapshot, owners);
-    let missing = running.iter().map(|(owner, n)| {
-        let before = own.replicas.get(owner).copied().unwrap_or(0);
-        before.saturating_sub(*n)
-    });
+    let owners: BTreeSet<&Name> = owners.collect();
+    let n = |counts: &BTreeMap<Name, usize>, owner| counts.get(owner).copied().unwrap_or(0);
+    let missing = owners
+        .into_iter()
+        .map(|owner| n(&own.replicas, owner).saturating_sub(n(running, owner)));
     n_there + missing.sum::<usize>()
 }
 
@@ -349,26 +360,12 @@ pub(crate) async fn run(ctx: Ctx) {
 
 /// Closes or opens a node. What fails is tried again.
 async fn write(ctx: &Ctx, node: &LiveNode, close: bool) {
-    let mut taints = node.taints.clone();
-    taints.retain(|own| own.key != IN_TURN_TAINT.key);
-    if close {
-        taints.push(in_turn());
-    }
-    let patch = json!({
-        "metadata": {"resourceVersion": node.meta.version.to_string()},
-        "spec": {"taints": taints},
-    });
+    let taints = match close {
+        true => taints::with(node, &IN_TURN_TAINT),
+        false => taints::without(node, &IN_TURN_TAINT),
+    };
+    let patch = taints::patch(node, &taints);
     if let Err(error) = ctx.api.patch(Kind::Node, node.name(), &patch).await {
         tracing::debug!(Node = &**node.name(), %error, "cannot close or open a node yet");
-    }
-}
-
-/// What closes a node until it is its turn.
-pub(crate) fn in_turn() -> Taint {
-    Taint {
-        key: IN_TURN_TAINT.key.to_owned(),
-        value: None,
-        effect: IN_TURN_TAINT.effect,
-        time_added: None,
     }
 }

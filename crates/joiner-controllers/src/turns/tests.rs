@@ -21,7 +21,10 @@ fn intent() -> String {
 
 /// A node called `name`, closed or not.
 fn node(name: &str, closed: bool) -> Value {
-    let taints = if closed { vec![in_turn()] } else { Vec::new() };
+    let taints = match closed {
+        true => vec![IN_TURN_TAINT.to_taint()],
+        false => Vec::new(),
+    };
     made::node(&json!({
         "metadata": {"name": name, "uid": format!("uid-{name}")},
         "spec": {"providerID": format!("kwok://{name}"), "taints": taints},

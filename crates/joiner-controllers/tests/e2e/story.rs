@@ -10,6 +10,7 @@ use joiner_cloud_sim::Settings as CloudSettings;
 use joiner_model::{NanoDollars, Policy};
 use joiner_state::live::Ask;
 use joiner_testkit::Random;
+use joiner_testkit::story::{N_DEPLOYMENTS, Rule, Workload, workloads};
 use serde_json::{Value, json};
 
 use crate::stage::{DEPLOYMENTS, NODES, PODS, Setup, Stage, n_running};
@@ -23,38 +24,14 @@ const ABOVE_MAX: u64 = 5;
 /// Replicas that stay when load goes, in percent.
 const STAY: usize = 30;
 
-/// One workload of a story.
-struct Workload {
-    name: String,
-    replicas: usize,
-    milli: u64,
-    mebi: u64,
-    more: Value,
-}
-
-/// Twenty Deployments of ten sizes, some spread over zones, some for ARM only.
-fn public(n_pods: usize) -> Vec<Workload> {
-    let sizes = [
-        (100, 128),
-        (250, 512),
-        (500, 512),
-        (500, 2048),
-        (1000, 1024),
-        (1000, 4096),
-        (2000, 2048),
-        (2000, 8192),
-        (4000, 8192),
-        (750, 3000),
-    ];
-    let of = |n: usize| {
-        let (milli, mebi) = sizes[n % sizes.len()];
-        workload(n, n_pods / 20, milli, mebi, n % 5)
-    };
-    (0..20).map(of).collect()
+/// The public story, with so many replicas of each.
+fn public(n_pods: usize) -> Vec<(Workload, usize)> {
+    let replicas = n_pods / N_DEPLOYMENTS;
+    workloads().into_iter().map(|own| (own, replicas)).collect()
 }
 
 /// Deployments of any number and size.
-fn any(seed: &str, n_pods: usize) -> Vec<Workload> {
+fn any(seed: &str, n_pods: usize) -> Vec<(Workload, usize)> {
     let mut random = Random::new(seed);
     let n_workloads = random.between(8, 30) as usize;
     let of = |n: usize| {
@@ -64,30 +41,14 @@ fn any(seed: &str, n_pods: usize) -> Vec<Workload> {
         let each = random.pick(&[1, 2, 3, 4, 5, 8]);
         let replicas = random.between(1, 2 * (n_pods / n_workloads) as u64) as usize;
         let mebi = (milli * each).max(64);
-        workload(n, replicas, milli, mebi, random.below(6) as usize)
+        let rule = match random.below(6) {
+            1 => Rule::Zones,
+            2 => Rule::Arm,
+            _ => Rule::None,
+        };
+        (Workload::new(n, (milli, mebi), rule), replicas)
     };
     (0..n_workloads).map(of).collect()
-}
-
-fn workload(n: usize, replicas: usize, milli: u64, mebi: u64, kind: usize) -> Workload {
-    let name = format!("d{n}");
-    let mut more = json!({});
-    match kind {
-        1 => {
-            more["topologySpreadConstraints"] = json!([{"maxSkew": 1,
-                "labelSelector": {"matchLabels": {"app": name}},
-                "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"}]);
-        }
-        2 => more["nodeSelector"] = json!({"kubernetes.io/arch": "arm64"}),
-        _ => {}
-    }
-    Workload {
-        name,
-        replicas,
-        milli,
-        mebi,
-        more,
-    }
 }
 
 /// What there is at a moment.
@@ -179,23 +140,23 @@ async fn settles(stage: &Stage, what: &str, n_pods: usize) {
     );
 }
 
-async fn story(setup: Setup, what: &str, workloads: &[Workload]) {
+async fn story(setup: Setup, what: &str, workloads: &[(Workload, usize)]) {
     let stage = Stage::embedded(setup).await;
     let pool = json!({"spec": {"disruption": {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}],
         "consolidationPolicy": "WhenEmptyOrUnderutilized"}}});
     stage.pool("default", pool).await;
     let mut n_pods = 0;
-    for own in workloads {
-        let mut more = own.more.clone();
+    for (own, replicas) in workloads {
+        let mut more = own.rules.clone();
         more["containers"] = json!([{"name": "c", "image": "pause", "resources": {"requests":
             {"cpu": format!("{}m", own.milli), "memory": format!("{}Mi", own.mebi)}}}]);
-        stage.deployment(&own.name, own.replicas, "0", more).await;
-        n_pods += own.replicas;
+        stage.deployment(&own.name, *replicas, "0", more).await;
+        n_pods += replicas;
     }
     settles(&stage, &format!("{what}, out"), n_pods).await;
     let mut n_pods = 0;
-    for own in workloads {
-        let replicas = own.replicas * STAY / 100;
+    for (own, replicas) in workloads {
+        let replicas = replicas * STAY / 100;
         let patch = json!({"spec": {"replicas": replicas}});
         stage.patch(DEPLOYMENTS, &own.name, patch).await;
         n_pods += replicas;

@@ -14,6 +14,8 @@ use crate::fleet::{Fleet, Member};
 /// Free room of nodes, needs of pods, and what room costs when it is bought.
 pub(crate) struct Rooms {
     dims: Vec<ResourceName>,
+    /// Where in `dims` cores and memory are.
+    main: [usize; 2],
     /// For each shape an index into `needs`.
     of_shape: Vec<u32>,
     /// Distinct needs.
@@ -60,6 +62,8 @@ impl Rooms {
                 .collect(),
             open: problem.nodes.iter().map(|node| !node.closed).collect(),
             rates: vec![None; dims.len()],
+            main: [ResourceName::Cpu, ResourceName::Memory]
+                .map(|name| dims.iter().position(|own| *own == name).unwrap_or(0)),
             dims,
         };
         let barred = |m: &&Member| m.in_command || m.deleting || is_no_destination(fleet, m);
@@ -124,10 +128,7 @@ impl Rooms {
 
     /// Cores and memory of room in these terms.
     pub(crate) fn cores_and_memory(&self, room: &[u64]) -> [u64; 2] {
-        [ResourceName::Cpu, ResourceName::Memory].map(|name| {
-            let at = self.dims.iter().position(|own| *own == name);
-            at.map_or(0, |at| room[at])
-        })
+        self.main.map(|at| room[at])
     }
 
     /// No command about this member alone can save more an hour: its price, less what room for

@@ -12,12 +12,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use joiner_model::{
-    InstanceType, Launch, Name, Node, NodeIx, Offering, Plan, Pod, PodIx, PodShape, Problem,
-    Requirement, ResourceName, Resources, ShapeIx, Terms, keys, tolerates_all,
+    InstanceType, Launch, Name, Node, NodeIx, Offering, Plan, PodIx, PodShape, Problem,
+    Requirement, ShapeIx, Terms, keys, tolerates_all,
 };
 
 use super::bounds::{Rooms, fits, subtract};
 use crate::fleet::Fleet;
+use crate::whatif::cores_and_memory;
 
 const SCORE_MAX: u64 = 100;
 /// Spreading counts for this many times as much as an empty node.
@@ -38,23 +39,24 @@ pub(crate) fn is_tight(fleet: &Fleet<'_>, rooms: &Rooms, members: &[usize], plan
     small_first.sort_by_key(size);
     let mut large_first = by_name.clone();
     large_first.sort_by_key(|pod| Reverse(size(pod)));
-    [small_first, by_name, large_first]
-        .into_iter()
-        .any(|order| {
-            let mut scene = Scene::new(fleet, rooms, members, plan, &pods);
-            for pod in &fixed {
-                if let Some(at) = scene.planned.get(pod).copied() {
-                    scene.put(*pod, at);
-                }
+    let stage = Stage::new(fleet, rooms, members, plan, &pods);
+    let mut start = Scene::new(&stage, fleet);
+    for pod in fixed {
+        if let Some(at) = stage.planned.get(&pod) {
+            start.put(pod, *at);
+        }
+    }
+    let mut orders = [small_first, by_name, large_first].into_iter();
+    orders.any(|order| {
+        let mut scene = start.clone();
+        order.into_iter().any(|pod| match scene.best(pod) {
+            Some(at) => {
+                scene.put(pod, at);
+                false
             }
-            order.into_iter().any(|pod| match scene.best(pod) {
-                Some(at) => {
-                    scene.put(pod, at);
-                    false
-                }
-                None => true,
-            })
+            None => true,
         })
+    })
 }
 
 /// It matters on which node exactly a pod like this is.
@@ -70,7 +72,7 @@ fn is_fixed(shape: &PodShape) -> bool {
 struct Site<'f> {
     what: What<'f>,
     zone: Option<&'f Name>,
-    /// Free room, in the terms of [`Rooms`].
+    /// Free room before anybody moves, in the terms of [`Rooms`].
     free: Vec<u64>,
     /// Cores and memory in all.
     size: [u64; 2],
@@ -81,20 +83,20 @@ enum What<'f> {
     New(&'f Launch),
 }
 
-/// The nodes that take pods, while pods are placed.
-struct Scene<'f> {
+/// The nodes that take pods, and what does not change while pods are placed.
+struct Stage<'f> {
     problem: &'f Problem,
     rooms: &'f Rooms,
     sites: Vec<Site<'f>>,
+    at: BTreeMap<NodeIx, usize>,
     planned: BTreeMap<PodIx, usize>,
-    /// Sites that take a shape, as far as asked for.
+    /// Sites that take a shape, for all shapes that move.
     open_to: BTreeMap<ShapeIx, Vec<usize>>,
+    /// Workloads of pods that move.
     owners: BTreeMap<PodIx, &'f Name>,
-    /// Pods of a workload by site.
-    of_owner: BTreeMap<&'f Name, Vec<u64>>,
 }
 
-impl<'f> Scene<'f> {
+impl<'f> Stage<'f> {
     fn new(
         fleet: &'f Fleet<'_>,
         rooms: &'f Rooms,
@@ -103,124 +105,70 @@ impl<'f> Scene<'f> {
         pods: &[PodIx],
     ) -> Self {
         let problem = fleet.problem;
+        let mut stage = Self {
+            problem,
+            rooms,
+            sites: Vec::new(),
+            at: BTreeMap::new(),
+            planned: BTreeMap::new(),
+            open_to: BTreeMap::new(),
+            owners: BTreeMap::new(),
+        };
+        stage.add_nodes(fleet, members, pods);
+        for own in &plan.placements {
+            if let Some(site) = stage.at.get(&own.node) {
+                let pods = own.pods.iter().map(|pod| (*pod, *site));
+                stage.planned.extend(pods);
+            }
+        }
+        for launch in &plan.launches {
+            let pods = launch.pods.iter().map(|pod| (*pod, stage.sites.len()));
+            stage.planned.extend(pods);
+            stage.sites.push(new_site(problem, rooms, launch));
+        }
+        for pod in pods {
+            let shape = problem.pods[pod.0 as usize].shape;
+            if !stage.open_to.contains_key(&shape) {
+                let open = stage.takers(&problem.shapes[shape.0 as usize]);
+                stage.open_to.insert(shape, open);
+            }
+        }
+        let moved = members.iter().flat_map(|m| &fleet.members[*m].pods);
+        let owned = moved.filter_map(|moved| Some((moved.pod, moved.owner.as_ref()?)));
+        stage.owners.extend(owned);
+        stage
+    }
+
+    /// Nodes that stay and have room for the least of these pods.
+    fn add_nodes(&mut self, fleet: &Fleet<'_>, members: &[usize], pods: &[PodIx]) {
         let mut going: BTreeSet<NodeIx> = members.iter().map(|m| fleet.members[*m].node).collect();
         let leaving = fleet.members.iter().filter(|m| m.in_command || m.deleting);
         going.extend(leaving.map(|m| m.node));
-        let needs = pods.iter().map(|pod| rooms.amounts(problem, *pod));
-        let least = needs.fold(None, |least: Option<Vec<u64>>, need| {
-            let smaller = |own: Vec<u64>| own.iter().zip(need).map(|(a, b)| *a.min(b)).collect();
-            Some(least.map_or_else(|| need.to_vec(), smaller))
+        let needs = pods
+            .iter()
+            .map(|pod| self.rooms.amounts(self.problem, *pod));
+        let least = needs.map(<[u64]>::to_vec).reduce(|least, need| {
+            let pairs = least.iter().zip(&need);
+            pairs.map(|(a, b)| *a.min(b)).collect()
         });
         let least = least.unwrap_or_default();
-        let mut sites = Vec::new();
-        let mut at: BTreeMap<NodeIx, usize> = BTreeMap::new();
-        for (n, node) in (0u32..).map(NodeIx).zip(&problem.nodes) {
-            let free = rooms.free(n);
+        for (n, node) in (0u32..).map(NodeIx).zip(&self.problem.nodes) {
+            let free = self.rooms.free(n);
             if node.closed || going.contains(&n) || !fits(&least, free) {
                 continue;
             }
-            at.insert(n, sites.len());
-            sites.push(Site {
+            self.at.insert(n, self.sites.len());
+            self.sites.push(Site {
                 what: What::Node(node),
                 zone: node.labels.get(keys::ZONE),
                 free: free.to_vec(),
                 size: cores_and_memory(&node.allocatable),
             });
         }
-        let mut planned = BTreeMap::new();
-        for own in &plan.placements {
-            if let Some(site) = at.get(&own.node) {
-                planned.extend(own.pods.iter().map(|pod| (*pod, *site)));
-            }
-        }
-        for launch in &plan.launches {
-            planned.extend(launch.pods.iter().map(|pod| (*pod, sites.len())));
-            sites.push(new_site(problem, rooms, launch));
-        }
-        let mut scene = Self {
-            problem,
-            rooms,
-            sites,
-            planned,
-            open_to: BTreeMap::new(),
-            owners: BTreeMap::new(),
-            of_owner: BTreeMap::new(),
-        };
-        scene.count_owners(fleet, members, &at);
-        scene
     }
 
-    /// Counts the pods of all workloads that move.
-    fn count_owners(
-        &mut self,
-        fleet: &'f Fleet<'_>,
-        members: &[usize],
-        at: &BTreeMap<NodeIx, usize>,
-    ) {
-        for moved in members.iter().flat_map(|m| &fleet.members[*m].pods) {
-            if let Some(owner) = &moved.owner {
-                self.owners.insert(moved.pod, owner);
-                let none = || vec![0; self.sites.len()];
-                self.of_owner.entry(owner).or_insert_with(none);
-            }
-        }
-        for member in &fleet.members {
-            let Some(site) = at.get(&member.node) else {
-                continue;
-            };
-            for owner in member.pods.iter().filter_map(|moved| moved.owner.as_ref()) {
-                if let Some(counts) = self.of_owner.get_mut(owner) {
-                    counts[*site] += 1;
-                }
-            }
-        }
-    }
-
-    fn put(&mut self, pod: PodIx, at: usize) {
-        let need = self.rooms.amounts(self.problem, pod);
-        subtract(&mut self.sites[at].free, need);
-        let owner = self.owners.get(&pod);
-        if let Some(counts) = owner.and_then(|owner| self.of_owner.get_mut(owner)) {
-            counts[at] += 1;
-        }
-    }
-
-    /// Where the scheduler would put a pod.
-    fn best(&mut self, pod: PodIx) -> Option<usize> {
-        let own = &self.problem.pods[pod.0 as usize];
-        self.open(own);
-        let need = self.rooms.amounts(self.problem, pod);
-        let shape = &self.problem.shapes[own.shape.0 as usize];
-        let spread = shape.spreads.iter().any(|own| own.hard);
-        let planned = self.planned.get(&pod).map(|at| &self.sites[*at]);
-        let zone = planned.filter(|_| spread).and_then(|site| site.zone);
-        let will_do = |at: &usize| {
-            let site = &self.sites[*at];
-            (zone.is_none() || site.zone == zone) && fits(need, &site.free)
-        };
-        let open = self.open_to.get(&own.shape)?.iter().copied();
-        let open: Vec<usize> = open.filter(will_do).collect();
-        let owner = self.owners.get(&pod).filter(|_| shape.spreads.is_empty());
-        let counts = owner.and_then(|owner| self.of_owner.get(owner));
-        let most = counts.and_then(|counts| open.iter().map(|at| counts[*at]).max());
-        let spread = |at: usize| match (counts, most) {
-            (Some(counts), Some(most)) if most > 0 => SCORE_MAX * (most - counts[at]) / most,
-            _ => SCORE_MAX,
-        };
-        let cpu_memory = cores_and_memory(&shape.requests);
-        let score = |at: usize| {
-            let emptiness = emptiness(&self.sites[at], self.rooms, cpu_memory);
-            emptiness + SPREAD_WEIGHT * spread(at)
-        };
-        open.into_iter().max_by_key(|at| (score(*at), Reverse(*at)))
-    }
-
-    /// Finds out which sites take a shape.
-    fn open(&mut self, pod: &Pod) {
-        if self.open_to.contains_key(&pod.shape) {
-            return;
-        }
-        let shape = &self.problem.shapes[pod.shape.0 as usize];
+    /// Sites that take pods of a shape.
+    fn takers(&self, shape: &PodShape) -> Vec<usize> {
         let takes = |site: &Site<'_>| match site.what {
             What::Node(node) => {
                 let label = |key: &str| node.labels.get(key).map(AsRef::as_ref);
@@ -230,25 +178,92 @@ impl<'f> Scene<'f> {
             What::New(launch) => is_new_selected(self.problem, launch, shape),
         };
         let sites = self.sites.iter().enumerate();
-        let open = sites.filter(|(_, site)| takes(site)).map(|(at, _)| at);
-        self.open_to.insert(pod.shape, open.collect());
+        let open = sites.filter(|(_, site)| takes(site));
+        open.map(|(at, _)| at).collect()
     }
 }
 
-/// How empty a node would be, and how evenly used, of a hundred each.
-fn emptiness(site: &Site<'_>, rooms: &Rooms, need: [u64; 2]) -> u64 {
-    let free = rooms.cores_and_memory(&site.free);
+/// What is used, while pods are placed.
+#[derive(Clone)]
+struct Scene<'s, 'f> {
+    stage: &'s Stage<'f>,
+    /// Free room by site.
+    free: Vec<Vec<u64>>,
+    /// Pods of a workload by site, for all workloads that move.
+    of_owner: BTreeMap<&'f Name, Vec<u64>>,
+}
+
+impl<'s, 'f> Scene<'s, 'f> {
+    fn new(stage: &'s Stage<'f>, fleet: &Fleet<'_>) -> Self {
+        let none = |owner: &&'f Name| (*owner, vec![0; stage.sites.len()]);
+        let mut of_owner: BTreeMap<&'f Name, Vec<u64>> = stage.owners.values().map(none).collect();
+        for member in &fleet.members {
+            let Some(site) = stage.at.get(&member.node) else {
+                continue;
+            };
+            for owner in member.pods.iter().filter_map(|moved| moved.owner.as_ref()) {
+                if let Some(counts) = of_owner.get_mut(owner) {
+                    counts[*site] += 1;
+                }
+            }
+        }
+        Self {
+            stage,
+            free: stage.sites.iter().map(|site| site.free.clone()).collect(),
+            of_owner,
+        }
+    }
+
+    fn put(&mut self, pod: PodIx, at: usize) {
+        let need = self.stage.rooms.amounts(self.stage.problem, pod);
+        subtract(&mut self.free[at], need);
+        let owner = self.stage.owners.get(&pod);
+        if let Some(counts) = owner.and_then(|owner| self.of_owner.get_mut(owner)) {
+            counts[at] += 1;
+        }
+    }
+
+    /// Where the scheduler would put a pod.
+    fn best(&self, pod: PodIx) -> Option<usize> {
+        let stage = self.stage;
+        let need = stage.rooms.amounts(stage.problem, pod);
+        let shape = stage.problem.shape(pod);
+        let spread = shape.spreads.iter().any(|own| own.hard);
+        let planned = stage.planned.get(&pod).map(|at| &stage.sites[*at]);
+        let zone = planned.filter(|_| spread).and_then(|site| site.zone);
+        let will_do = |at: &usize| {
+            let in_zone = zone.is_none() || stage.sites[*at].zone == zone;
+            in_zone && fits(need, &self.free[*at])
+        };
+        let takers = stage
+            .open_to
+            .get(&stage.problem.pods[pod.0 as usize].shape)?;
+        let open: Vec<usize> = takers.iter().copied().filter(will_do).collect();
+        let owner = stage.owners.get(&pod).filter(|_| shape.spreads.is_empty());
+        let counts = owner.and_then(|owner| self.of_owner.get(owner));
+        let most = counts.and_then(|counts| open.iter().map(|at| counts[*at]).max());
+        let spread = |at: usize| match (counts, most) {
+            (Some(counts), Some(most)) if most > 0 => SCORE_MAX * (most - counts[at]) / most,
+            _ => SCORE_MAX,
+        };
+        let asked = cores_and_memory(&shape.requests);
+        let score = |at: usize| {
+            let free = stage.rooms.cores_and_memory(&self.free[at]);
+            emptiness(free, stage.sites[at].size, asked) + SPREAD_WEIGHT * spread(at)
+        };
+        open.into_iter().max_by_key(|at| (score(*at), Reverse(*at)))
+    }
+}
+
+/// How empty a node with so much free of so much would be, and how evenly used, of a hundred each.
+fn emptiness(free: [u64; 2], size: [u64; 2], need: [u64; 2]) -> u64 {
     let share = |n: usize| {
         let left = u128::from(free[n].saturating_sub(need[n])) * u128::from(SCORE_MAX);
-        let share = left / u128::from(site.size[n].max(1));
+        let share = left / u128::from(size[n].max(1));
         u64::try_from(share).unwrap_or(SCORE_MAX).min(SCORE_MAX)
     };
     let (cores, memory) = (share(0), share(1));
     (cores + memory) / 2 + SCORE_MAX - cores.abs_diff(memory) / 2
-}
-
-fn cores_and_memory(resources: &Resources) -> [u64; 2] {
-    [ResourceName::Cpu, ResourceName::Memory].map(|name| resources.get(&name))
 }
 
 /// The type and offering that a launch is planned to become.

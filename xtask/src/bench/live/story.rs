@@ -1,22 +1,7 @@
 //! The objects of the stories.
 
+use joiner_testkit::story::{N_DEPLOYMENTS, workloads};
 use serde_json::{Value, json};
-
-/// Deployments of the scale-out.
-pub(super) const N_DEPLOYMENTS: usize = 20;
-/// CPU in millicores and memory in MiB that pods ask for.
-const SHAPES: [(u32, u32); 10] = [
-    (100, 128),
-    (250, 512),
-    (500, 512),
-    (500, 2048),
-    (1000, 1024),
-    (1000, 4096),
-    (2000, 2048),
-    (2000, 8192),
-    (4000, 8192),
-    (750, 3000),
-];
 
 /// The pool of the scale-out, and its class.
 pub(super) fn pool() -> Vec<Value> {
@@ -26,22 +11,16 @@ pub(super) fn pool() -> Vec<Value> {
     vec![class(), pool]
 }
 
-/// Twenty Deployments of ten shapes, four of them spread over zones and four for arm64 only; `pods`
-/// pods in all.
+/// The Deployments of the story; `pods` pods in all.
 pub(super) fn deployments(pods: usize) -> Vec<Value> {
-    (0..N_DEPLOYMENTS)
-        .map(|ix| {
-            let (cpu, memory) = SHAPES[ix % SHAPES.len()];
-            let mut deployment = deployment(&format!("d{ix}"), pods / N_DEPLOYMENTS, cpu, memory);
+    workloads()
+        .into_iter()
+        .map(|own| {
+            let replicas = pods / N_DEPLOYMENTS;
+            let mut deployment = deployment(&own.name, replicas, own.milli, own.mebi);
             let spec = &mut deployment["spec"]["template"]["spec"];
-            if ix % 5 == 1 {
-                spec["topologySpreadConstraints"] = json!([{"maxSkew": 1,
-                    "topologyKey": "topology.kubernetes.io/zone",
-                    "whenUnsatisfiable": "DoNotSchedule",
-                    "labelSelector": {"matchLabels": {"app": format!("d{ix}")}}}]);
-            }
-            if ix % 5 == 2 {
-                spec["nodeSelector"] = json!({"kubernetes.io/arch": "arm64"});
+            for (field, rule) in own.rules.as_object().into_iter().flatten() {
+                spec[field] = rule.clone();
             }
             deployment
         })
@@ -106,7 +85,7 @@ fn pool_named(name: &str) -> Value {
     }}}})
 }
 
-fn deployment(name: &str, replicas: usize, cpu: u32, memory: u32) -> Value {
+fn deployment(name: &str, replicas: usize, cpu: u64, memory: u64) -> Value {
     let labels = json!({"app": name});
     json!({"apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": name, "namespace": "default"},
@@ -114,7 +93,7 @@ fn deployment(name: &str, replicas: usize, cpu: u32, memory: u32) -> Value {
             "template": {"metadata": {"labels": labels}, "spec": pod_spec(cpu, memory)}}})
 }
 
-fn pod_spec(cpu: u32, memory: u32) -> Value {
+fn pod_spec(cpu: u64, memory: u64) -> Value {
     let requests = json!({"cpu": format!("{cpu}m"), "memory": format!("{memory}Mi")});
     json!({"terminationGracePeriodSeconds": 0,
         "containers": [{"name": "c", "image": "pause", "resources": {"requests": requests}}]})
