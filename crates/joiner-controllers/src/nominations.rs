@@ -96,8 +96,9 @@ impl Nominations {
     /// Where the last plan has all pods whose node is still to come.
     pub fn plan(&self, pods: Vec<PlannedPod>) {
         let mut all = self.lock();
+        let claims: BTreeSet<&Name> = pods.iter().map(|pod| &pod.claim).collect();
+        all.told.retain(|claim| claims.contains(claim));
         all.planned = pods;
-        all.told.clear();
     }
 
     /// The pods that wait for this claim's node.

@@ -43,6 +43,11 @@ impl Tries {
             save: (SAVE_WORK_MAX / work).min(SAVE_TRIES_MAX),
         }
     }
+
+    /// True when a lower price may be looked for.
+    pub(crate) fn may_save(&self) -> bool {
+        self.save > 0
+    }
 }
 
 /// One change to the hints.

@@ -22,6 +22,8 @@ use crate::wish;
 
 /// Most attempts; each one gives up something for some pods or learns a limit.
 const ATTEMPTS_MAX: usize = 24;
+/// Other homes are tried for a plan that is farther from the bound than this part of it.
+const NEAR: u64 = 200;
 
 /// Answers a problem.
 ///
@@ -52,8 +54,17 @@ pub fn solve(problem: &Problem) -> Plan {
         }
         attempt = trial.attempt();
     }
-    let attempt = trial.save(attempt, &mut tries);
-    attempt.plan(&ground, &mut choices)
+    // What is near the bound already is not worth more tries, and they would cost most of the time.
+    let worth_a_try = tries.may_save() && attempt.n_out() == 0 && !attempt.ledger.opened.is_empty();
+    let floor = worth_a_try.then(|| {
+        let placed: Vec<PodIx> = problem.pending().collect();
+        attempt.floor(&ground, &placed)
+    });
+    let price = attempt.ledger.price(&ground);
+    if floor.is_none_or(|floor| price > floor.get().saturating_add(floor.get() / NEAR)) {
+        attempt = trial.save(attempt, &mut tries);
+    }
+    attempt.plan(&ground, &mut choices, floor)
 }
 
 /// Pods to place by shape and level; wishes that no node at all can meet are given up at once.

@@ -18,8 +18,22 @@ use crate::rounds::Attempt;
 use crate::select::Choices;
 
 impl Attempt {
-    /// Writes the plan: names pods, ranks alternatives, bounds the price, gives reasons.
-    pub(crate) fn plan(&self, ground: &Ground<'_>, choices: &mut Choices) -> Plan {
+    /// A price that no legal placement of these pods can undercut. It asks for other selections than
+    /// the plan, and has its own choices.
+    pub(crate) fn floor(&self, ground: &Ground<'_>, placed: &[PodIx]) -> NanoDollars {
+        let planned = NanoDollars::new(self.ledger.price(ground));
+        let mut choices = Choices::default();
+        floor::bound(ground, &mut choices, placed, &self.values(), planned)
+    }
+
+    /// Writes the plan: names pods, ranks alternatives, bounds the price, gives reasons. `floor` is
+    /// the bound for all pods there are, if it is known.
+    pub(crate) fn plan(
+        &self,
+        ground: &Ground<'_>,
+        choices: &mut Choices,
+        floor: Option<NanoDollars>,
+    ) -> Plan {
         let problem = ground.problem;
         let mut pods = PodDealer::new(&self.classes);
         let on_new: Vec<Vec<PodIx>> = self
@@ -31,14 +45,11 @@ impl Attempt {
         let placements = self.placements(problem, &mut pods);
         let on_old = placements.iter().flat_map(|placement| &placement.pods);
         let mut placed: Vec<PodIx> = on_new.iter().flatten().chain(on_old).copied().collect();
+        let n_pending = problem.pending().count();
+        let known = floor.filter(|_| placed.len() == n_pending);
         // The bound rests on what is placed and on nothing else that is written here, so it is
-        // computed beside. It asks for other selections than the plan, and has its own choices.
-        let values = self.values();
-        let planned = NanoDollars::new(self.ledger.price(ground));
-        let bound = |placed: &[PodIx]| {
-            let mut choices = Choices::default();
-            floor::bound(ground, &mut choices, placed, &values, planned)
-        };
+        // computed beside.
+        let bound = |placed: &[PodIx]| known.unwrap_or_else(|| self.floor(ground, placed));
         let ((mut launches, shapeless), mut bound_of_all) = std::thread::scope(|scope| {
             let helper = std::thread::Builder::new().spawn_scoped(scope, || bound(&placed));
             let launches = self.launches(ground, choices, on_new);
@@ -52,7 +63,7 @@ impl Attempt {
         });
         if !shapeless.is_empty() {
             placed.retain(|pod| !shapeless.contains(pod));
-            bound_of_all = bound(&placed);
+            bound_of_all = self.floor(ground, &placed);
         }
         name_launches(problem, &mut launches);
         let price: NanoDollars = launches.iter().map(|l| l.price).sum();

@@ -35,6 +35,8 @@ pub(crate) struct Batch {
     /// When the burst began that the batch is part of: a burst may outlast several batches.
     burst: Timestamp,
     grown: Timestamp,
+    /// The scheduler has many pods before it.
+    backlog: bool,
     asked: BTreeSet<Name>,
     /// How many pods wait.
     n_waiting: usize,
@@ -88,11 +90,13 @@ impl Batch {
         own.again.max(still)
     }
 
-    /// So many pods are there that the scheduler has not come to yet. While they are many it has a
-    /// backlog, and the burst goes on even if nobody was turned down for a moment.
-    pub(crate) fn expect(&mut self, n_fresh: usize, now: Timestamp) {
+    /// So many pods are there that the scheduler has not come to yet, and so many of them have asked
+    /// all the same. While they are many it has a backlog, and the burst goes on even if nobody was
+    /// turned down for a moment; with the rest of them known, it ends when no more are created.
+    pub(crate) fn expect(&mut self, n_fresh: usize, n_asked: usize, now: Timestamp) {
         let many = BACKLOG_MIN.max(self.asked.len() / 20);
-        if self.opened.is_some() && n_fresh > many {
+        self.backlog = n_fresh > many;
+        if self.opened.is_some() && n_fresh - n_asked > many {
             self.grown = now;
         }
     }
@@ -104,7 +108,10 @@ impl Batch {
             // The longer it grows, the longer the pauses in it may be: whoever creates a thousand
             // pods creates the first few slowly, and a plan for those alone buys small nodes.
             let age = self.grown.duration_since(self.burst).unsigned_abs();
-            (age / 4).clamp(QUIET_MIN, QUIET_MAX)
+            match self.backlog {
+                true => QUIET_MAX,
+                false => (age / 4).clamp(QUIET_MIN, QUIET_MAX),
+            }
         });
         let idle = self.grown.checked_add(quiet).unwrap_or(Timestamp::MAX);
         let latest = opened.checked_add(batching.max).unwrap_or(Timestamp::MAX);
@@ -193,20 +200,35 @@ mod tests {
     #[test]
     fn a_burst_goes_on_while_the_scheduler_has_a_backlog() {
         let mut batch = Batch::default();
-        batch.expect(100, ms(0));
+        batch.expect(100, 0, ms(0));
         assert_eq!(batch.closes(adaptive()), None, "nobody asked");
         batch.ask(&"a".into(), ms(0));
         for n in 1..20i64 {
-            batch.expect(50, ms(n * 100));
+            batch.expect(50, 0, ms(n * 100));
             assert!(batch.closes(adaptive()) > Some(ms(n * 100)), "at {n}");
         }
         // A few are there at any time, and the backlog of a scheduler that hangs is not waited for.
-        batch.expect(3, ms(2_800));
+        batch.expect(3, 0, ms(2_800));
         assert!(batch.closes(adaptive()) <= Some(ms(2_900)));
         for n in 20..200i64 {
-            batch.expect(50, ms(n * 100));
+            batch.expect(50, 0, ms(n * 100));
         }
         assert_eq!(batch.closes(adaptive()), Some(ms(10_000)));
+    }
+
+    #[test]
+    fn a_backlog_that_is_known_is_planned_for_when_it_stops_growing() {
+        let mut batch = Batch::default();
+        for n in 0..40i64 {
+            batch.ask(&n.to_string().into(), ms(n));
+        }
+        batch.expect(30, 30, ms(40));
+        assert_eq!(batch.closes(adaptive()), Some(ms(1_039)), "more may come");
+        batch.expect(2, 2, ms(60));
+        assert!(
+            batch.closes(adaptive()) <= Some(ms(100)),
+            "the scheduler is done"
+        );
     }
 
     #[test]

@@ -159,7 +159,7 @@ fn ask(batch: &mut Batch, now: &Snapshot, turns: &Turns, at: Timestamp) {
     for pod in doomed.iter().filter(|pod| !is_moving(pod)) {
         batch.ask(&pod.uid, at);
     }
-    batch.expect(now.fresh().count() - doomed.len(), at);
+    batch.expect(now.fresh().count(), doomed.len(), at);
     let planned = turns.nodes(now);
     let unplanned = now
         .leaving_nodes()

@@ -89,6 +89,8 @@ pub struct LivePod {
     pub tolerates_disrupted: bool,
     /// Made by a kubelet from a file.
     pub mirror: bool,
+    /// Another scheduler than the cluster's own looks after it.
+    pub elsewhere: bool,
     /// What it asks for, shared by all that look alike.
     pub(crate) draft: Arc<Draft>,
     /// As the planner sees it; the index of the draft in it means nothing.
@@ -133,6 +135,8 @@ impl LivePod {
             ready: condition("Ready").filter(holds).map(since),
             scheduled: scheduled.filter(holds).map(since),
             started: time(&status["startTime"]),
+            elsewhere: (spec["schedulerName"].as_str())
+                .is_some_and(|name| name != "default-scheduler"),
             grace_secs: spec["terminationGracePeriodSeconds"]
                 .as_u64()
                 .map_or(30, |secs| u32::try_from(secs).unwrap_or(u32::MAX)),
@@ -258,6 +262,28 @@ impl LivePod {
             && self.is_active()
             && !self.is_daemon()
             && !self.mirror
+    }
+
+    /// True when whatever takes the other one takes this one: it asks for no more, and any node that
+    /// the other may go to will do.
+    #[must_use]
+    pub(crate) fn is_easier_than(&self, other: &Self) -> bool {
+        let (own, harder) = (&self.draft.shape, &other.draft.shape);
+        self.is_content()
+            && self.elsewhere == other.elsewhere
+            && self.priority >= other.priority
+            && own.requests.fits(&harder.requests)
+            && (harder.tolerations.iter()).all(|one| own.tolerations.contains(one))
+    }
+
+    /// It takes any node that has room and no taints.
+    pub(crate) fn is_content(&self) -> bool {
+        let shape = &self.draft.shape;
+        !shape.precedence().choosy
+            && shape.ports.is_empty()
+            && self.draft.runtime_class.is_none()
+            && self.draft.ignored.is_none()
+            && self.record.volumes.is_empty()
     }
 
     /// It would need a place elsewhere if its node went.

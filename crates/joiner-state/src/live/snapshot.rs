@@ -1,6 +1,6 @@
 //! The cluster at one moment.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use imbl::{OrdMap, OrdSet};
@@ -22,6 +22,9 @@ use crate::spread_defaults::SpreadDefaults;
 /// Annotation of a workload that has another replica while one of its pods moves: which pod, and how
 /// far that has come.
 pub const SURGE: &str = "joiner.dev/surge";
+
+/// Kinds of pods that were turned down, as far as others are compared with them.
+const EASIEST_MAX: usize = 16;
 
 /// The cluster at one moment. Cheap to clone; never changes.
 #[derive(Clone, Debug, Default)]
@@ -114,17 +117,30 @@ impl Snapshot {
     }
 
     /// Pods that the scheduler has not come to yet, and will turn down: it has turned down others
-    /// just like them. Whoever plans for a thousand replicas need not wait until each was tried.
+    /// just like them, or easier ones. Whoever plans for a thousand replicas need not wait until each
+    /// was tried.
     #[must_use]
     pub fn doomed(&self) -> Vec<&Arc<LivePod>> {
         if self.fresh.is_empty() || self.waiting.is_empty() {
             return Vec::new();
         }
-        let turned_down = self.provisionable().map(|pod| Arc::as_ptr(&pod.draft));
-        let turned_down: HashSet<*const Draft> = turned_down.collect();
-        let is_like = |pod: &&Arc<LivePod>| turned_down.contains(&Arc::as_ptr(&pod.draft));
+        let kind = |pod: &LivePod| (Arc::as_ptr(&pod.draft), pod.elsewhere);
+        let mut kinds: HashMap<(*const Draft, bool), &Arc<LivePod>> = HashMap::new();
+        for pod in self.provisionable() {
+            kinds.entry(kind(pod)).or_insert(pod);
+        }
+        let content = kinds.values().filter(|pod| pod.is_content());
+        let mut easiest: Vec<&Arc<LivePod>> = content.copied().collect();
+        easiest.sort_by_key(|pod| (pod.precedence(), &pod.name));
+        easiest.truncate(EASIEST_MAX);
+        let mut known: HashMap<(*const Draft, bool), bool> = HashMap::new();
+        let mut is_doomed = |pod: &Arc<LivePod>| {
+            let easier = || easiest.iter().any(|own| own.is_easier_than(pod));
+            let known = known.entry(kind(pod));
+            *known.or_insert_with(|| kinds.contains_key(&kind(pod)) || easier())
+        };
         let free = self.fresh().filter(|pod| pod.nominated.is_none());
-        free.filter(is_like).collect()
+        free.filter(|pod| is_doomed(pod)).collect()
     }
 
     /// All nodes, by name.
