@@ -16,6 +16,8 @@ const LASTS_MIN: Duration = Duration::from_secs(10);
 
 /// How long a pod that takes the place of another is expected: drains take their time.
 const EXPECTED_FOR: Duration = Duration::from_secs(600);
+/// How often it is looked whether a proposal must still be held.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Most pods that are expected.
 const EXPECTED_MAX: usize = 20_000;
 
@@ -35,12 +37,22 @@ struct Memory {
     planned: Vec<PlannedPod>,
     /// Claims of that plan whose pods know of their node.
     told: BTreeSet<Name>,
-    /// Pods whose proposal is to be withdrawn, and when.
-    passing: Vec<(Timestamp, PlannedPod)>,
+    /// Pods whose proposal is to be withdrawn.
+    passing: Vec<Passing>,
     /// Where pods are to go that will take the place of those that move.
     successors: Vec<(Successor, Timestamp)>,
     /// Nodes that headroom counts on, as of the last plan.
     headroom: BTreeSet<Name>,
+}
+
+/// A proposal that is to be withdrawn.
+#[derive(Debug)]
+struct Passing {
+    pod: PlannedPod,
+    /// Not before.
+    from: Timestamp,
+    /// Nor later.
+    until: Timestamp,
 }
 
 /// A pod that waits for a node to come up.
@@ -52,8 +64,20 @@ pub struct PlannedPod {
     pub uid: Name,
     /// The claim of the node.
     pub claim: Name,
-    /// It is one of a spread: where it may go depends on which of them comes first.
-    pub is_spread: bool,
+    /// How it is proposed to.
+    pub standing: Standing,
+}
+
+/// How a pod is proposed to. Pods of a spread cannot all be: the scheduler counts those that are as if
+/// they were on their node already, and turns all of them down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Until it has a place.
+    Alone,
+    /// Not at all: it is one of a spread, and among the largest of those, and takes what room there is.
+    Foremost,
+    /// Only until the foremost have places: it is one of a spread, and might take their room.
+    Yielding,
 }
 
 /// A pod that will be made when another one is evicted.
@@ -135,23 +159,43 @@ impl Nominations {
         untold.cloned().collect()
     }
 
-    /// The proposals to these pods are to be withdrawn then.
-    pub fn withdraw_at(&self, at: Timestamp, pods: impl Iterator<Item = PlannedPod>) {
-        self.lock().passing.extend(pods.map(|pod| (at, pod)));
+    /// The proposals to these pods are to be withdrawn between these times.
+    pub fn withdraw_within(
+        &self,
+        (from, until): (Timestamp, Timestamp),
+        pods: impl Iterator<Item = PlannedPod>,
+    ) {
+        let new = pods.map(|pod| Passing { pod, from, until });
+        self.lock().passing.extend(new);
     }
 
-    /// Pods whose proposal is to be withdrawn by now; each is returned once.
+    /// The foremost of the last plan.
     #[must_use]
-    pub fn withdrawn(&self, now: Timestamp) -> Vec<PlannedPod> {
+    pub fn foremost(&self) -> Vec<PlannedPod> {
+        let all = self.lock();
+        let planned = all.planned.iter();
+        let foremost = planned.filter(|pod| pod.standing == Standing::Foremost);
+        foremost.cloned().collect()
+    }
+
+    /// Pods whose proposal is to be withdrawn now; each is returned once. They are held as long as
+    /// possible while others wait.
+    #[must_use]
+    pub fn withdrawn(&self, now: Timestamp, others_wait: bool) -> Vec<PlannedPod> {
+        let is_due = |own: &mut Passing| match others_wait {
+            true => own.until <= now,
+            false => own.from <= now,
+        };
         let mut all = self.lock();
-        let due = all.passing.extract_if(.., |(at, _)| *at <= now);
-        due.map(|(_, pod)| pod).collect()
+        let due = all.passing.extract_if(.., is_due);
+        due.map(|own| own.pod).collect()
     }
 
-    /// When the next proposal is to be withdrawn.
+    /// When the next proposal may have to be withdrawn, if it was looked at them then.
     #[must_use]
-    pub fn next_withdrawal(&self) -> Option<Timestamp> {
-        self.lock().passing.iter().map(|(at, _)| *at).min()
+    pub fn next_withdrawal(&self, looked: Timestamp) -> Option<Timestamp> {
+        let next = self.lock().passing.iter().map(|own| own.from).min()?;
+        Some(next.max(looked.checked_add(LOOK_EVERY).unwrap_or(Timestamp::MAX)))
     }
 
     /// Pods will be evicted; these are to come in their place.
@@ -206,6 +250,49 @@ mod tests {
         assert!(all.is_nominated("n", at(119)));
         assert!(!all.is_nominated("n", at(120)));
         assert!(!all.is_nominated("m", at(100)));
+    }
+
+    fn planned(name: &str, claim: &str, standing: Standing) -> PlannedPod {
+        PlannedPod {
+            name: name.into(),
+            uid: name.into(),
+            claim: claim.into(),
+            standing,
+        }
+    }
+
+    #[test]
+    fn a_proposal_is_held_while_others_wait() {
+        let at = |secs| Timestamp::from_second(secs).unwrap();
+        let all = Nominations::default();
+        let small = planned("small", "claim", Standing::Yielding);
+        all.withdraw_within((at(2), at(8)), [small.clone()].into_iter());
+        assert_eq!(all.next_withdrawal(at(0)), Some(at(2)));
+        assert!(all.withdrawn(at(1), false).is_empty());
+        assert!(all.withdrawn(at(7), true).is_empty());
+        let soon = all.next_withdrawal(at(7)).unwrap();
+        assert!(soon > at(7) && soon < at(8), "{soon}");
+        assert_eq!(all.withdrawn(at(8), true), std::slice::from_ref(&small));
+        assert!(all.withdrawn(at(9), false).is_empty(), "once is enough");
+        all.withdraw_within((at(2), at(8)), [small.clone()].into_iter());
+        assert_eq!(all.withdrawn(at(2), false), [small]);
+        assert_eq!(all.next_withdrawal(at(9)), None);
+    }
+
+    #[test]
+    fn a_claim_stays_told_as_long_as_it_is_planned_for() {
+        let all = Nominations::default();
+        let one = planned("a", "one", Standing::Alone);
+        let two = planned("b", "two", Standing::Foremost);
+        all.plan(vec![one.clone(), two.clone()]);
+        all.tell(&"one".into());
+        assert!(all.is_told("one") && !all.is_told("two"));
+        assert_eq!(all.foremost(), std::slice::from_ref(&two));
+        all.plan(vec![one, two.clone()]);
+        assert!(all.is_told("one"), "it is not said again");
+        assert_eq!(all.untold().len(), 1);
+        all.plan(vec![two]);
+        assert!(!all.is_told("one"));
     }
 
     #[test]

@@ -17,18 +17,19 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::context::Ctx;
-use crate::nominations::PlannedPod;
+use crate::nominations::{PlannedPod, Standing};
 
 /// A node waits this long at most for the proposals to be written.
-const WAIT_MAX: Duration = Duration::from_secs(4);
+const WAIT_MAX: Duration = Duration::from_secs(10);
 /// And this long for other nodes of the same plan to join.
 const JOIN_MAX: Duration = Duration::from_secs(2);
 /// How often it looks for them.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Room is kept for pods of a spread this long after their node is opened: nobody else is to take it
-/// while nodes are opened one after the other. Then it would be in the way of others of the same
-/// spread, which count as if they were there.
-const SPREAD_KEPT_FOR: Duration = Duration::from_millis(1_500);
+/// Room is kept for pods of a spread at least this long after their node is opened: nobody else is to
+/// take it while nodes are opened one after the other.
+const SPREAD_KEPT_MIN: Duration = Duration::from_millis(1_500);
+/// And this long while larger ones of other spreads look for a place.
+const SPREAD_KEPT_MAX: Duration = Duration::from_secs(12);
 /// Proposals that are written at the same time.
 const AT_ONCE: usize = 16;
 
@@ -48,16 +49,32 @@ pub(super) fn planned(
     let mut all = Vec::new();
     for (pods, claim) in new.chain(coming) {
         for pod in pods.iter().map(|pod| &problem.pods[pod.0 as usize]) {
-            let live = now.pod(&pod.name).filter(|live| live.is_homeless());
-            all.extend(live.map(|live| PlannedPod {
-                name: live.name.clone(),
-                uid: live.uid.clone(),
-                claim: claim.clone(),
-                is_spread: !problem.shapes[pod.shape.0 as usize].spreads.is_empty(),
-            }));
+            let Some(live) = now.pod(&pod.name).filter(|live| live.is_homeless()) else {
+                continue;
+            };
+            let shape = &problem.shapes[pod.shape.0 as usize];
+            let spread = (!shape.spreads.is_empty()).then(|| shape.precedence().size);
+            all.push((
+                spread,
+                PlannedPod {
+                    name: live.name.clone(),
+                    uid: live.uid.clone(),
+                    claim: claim.clone(),
+                    standing: Standing::Alone,
+                },
+            ));
         }
     }
-    all
+    let largest = all.iter().filter_map(|(spread, _)| *spread).max();
+    let standing = |(spread, pod): (Option<u64>, PlannedPod)| PlannedPod {
+        standing: match spread {
+            None => Standing::Alone,
+            Some(_) if spread == largest => Standing::Foremost,
+            Some(_) => Standing::Yielding,
+        },
+        ..pod
+    };
+    all.into_iter().map(standing).collect()
 }
 
 /// Proposes the node of a claim to the pods that are planned for it, once, and waits for other nodes.
@@ -70,12 +87,30 @@ pub(crate) async fn pods(ctx: &Ctx, claim: &LiveClaim, node: &str) -> bool {
     if planned.is_empty() {
         return false;
     }
+    write(ctx, &planned, node).await;
+    ctx.nominations.tell(claim.name());
+    others(ctx).await;
+    // The scheduler takes a proposal back from a pod that it turns down meanwhile.
+    write(ctx, &planned, node).await;
+    let yielding = planned.into_iter();
+    let yielding = yielding.filter(|pod| pod.standing == Standing::Yielding);
+    let now = ctx.clock.now();
+    let after = |pause| now.checked_add(pause).unwrap_or(Timestamp::MAX);
+    ctx.nominations
+        .withdraw_within((after(SPREAD_KEPT_MIN), after(SPREAD_KEPT_MAX)), yielding);
+    true
+}
+
+/// Writes the proposals that do not stand yet, to pods that wait.
+async fn write(ctx: &Ctx, planned: &[PlannedPod], node: &str) {
     let snapshot = ctx.world.snapshot();
     let at = rfc3339(ctx.clock.now());
     let mut writes = Vec::with_capacity(planned.len());
-    for pod in &planned {
+    let proposed_to = |pod: &&PlannedPod| pod.standing != Standing::Foremost;
+    for pod in planned.iter().filter(proposed_to) {
         let live = snapshot.pod(&pod.name);
-        if live.is_some_and(|live| live.uid == pod.uid && live.is_homeless()) {
+        let live = live.filter(|live| live.uid == pod.uid && live.is_homeless());
+        if live.is_some_and(|live| live.proposed.as_deref() != Some(node)) {
             let patch = proposal(node, &pod.uid, &at);
             writes.push(propose(ctx, pod.name.clone(), patch));
         }
@@ -85,13 +120,6 @@ pub(crate) async fn pods(ctx: &Ctx, claim: &LiveClaim, node: &str) -> bool {
         _ = all => {}
         () = ctx.clock.sleep(WAIT_MAX) => {}
     }
-    ctx.nominations.tell(claim.name());
-    others(ctx).await;
-    let spread = planned.into_iter().filter(|pod| pod.is_spread);
-    let at = ctx.clock.now().checked_add(SPREAD_KEPT_FOR);
-    ctx.nominations
-        .withdraw_at(at.unwrap_or(Timestamp::MAX), spread);
-    true
 }
 
 /// Waits until the other nodes of the plan can be opened, too, if that is soon. Pods whose own node is
@@ -130,11 +158,13 @@ async fn others(ctx: &Ctx) {
 /// scheduler may be faster, then it decides. Runs until its future is dropped.
 pub(crate) async fn run(ctx: Ctx) {
     let mut changes = ctx.world.subscribe();
+    let mut looked = ctx.clock.now();
     loop {
-        let until = ctx.nominations.next_withdrawal();
+        let until = ctx.nominations.next_withdrawal(looked);
         let told = tokio::select! {
             told = changes.recv() => told,
             () = ctx.clock.sleep_until(until.unwrap_or(Timestamp::MAX)), if until.is_some() => {
+                looked = ctx.clock.now();
                 withdraw(&ctx).await;
                 continue;
             }
@@ -162,15 +192,17 @@ pub(crate) async fn run(ctx: Ctx) {
 /// Takes proposals back whose time is over, from pods that still wait.
 async fn withdraw(ctx: &Ctx) {
     let snapshot = ctx.world.snapshot();
-    let due = ctx.nominations.withdrawn(ctx.clock.now());
-    let waiting = due.into_iter().filter(|pod| {
+    let waits = |pod: &PlannedPod| {
         let live = snapshot.pod(&pod.name);
         live.is_some_and(|live| live.uid == pod.uid && live.node.is_none())
-    });
-    let writes = waiting.map(|pod| {
+    };
+    let others_wait = ctx.nominations.foremost().iter().any(waits);
+    let due = ctx.nominations.withdrawn(ctx.clock.now(), others_wait);
+    let writes = due.into_iter().filter(waits).map(|pod| {
         let patch = json!({"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": null}});
         propose(ctx, pod.name, patch)
     });
+    let writes: Vec<_> = writes.collect();
     stream::iter(writes).buffer_unordered(AT_ONCE).count().await;
 }
 

@@ -65,6 +65,8 @@ pub struct LivePod {
     pub node: Option<Name>,
     /// A node was cleared for it by preemption.
     pub nominated: Option<Name>,
+    /// The node that was proposed to the scheduler, as long as that stands.
+    pub proposed: Option<Name>,
     /// The scheduler said that it fits nowhere.
     pub unschedulable: bool,
     /// The scheduler has said something about it.
@@ -113,6 +115,11 @@ impl LivePod {
         let holds = |own: &&Value| own["status"].as_str() == Some("True");
         let since = |own: &Value| time(&own["lastTransitionTime"]).unwrap_or(Timestamp::UNIX_EPOCH);
         let class = text(&spec["priorityClassName"]);
+        let nominated = status["nominatedNodeName"].as_str();
+        let nominated = nominated.filter(|node| !node.is_empty());
+        // What we proposed to the scheduler is a hint, and no promise.
+        let proposal = condition(PROPOSED).and_then(|own| own["message"].as_str());
+        let is_proposed = nominated.is_some() && proposal == nominated;
         Self {
             name: record.name.clone(),
             uid: text(&meta["uid"]).into(),
@@ -121,14 +128,8 @@ impl LivePod {
             deleting: time(&meta["deletionTimestamp"]),
             phase: phase(&status["phase"]),
             node: record.node.clone(),
-            nominated: Some(text(&status["nominatedNodeName"]))
-                .filter(|node| !node.is_empty())
-                // What we proposed to the scheduler is a hint, and no promise.
-                .filter(|node| {
-                    let own = condition(PROPOSED).and_then(|own| own["message"].as_str());
-                    own != Some(node.as_str())
-                })
-                .map(Name::from),
+            nominated: nominated.filter(|_| !is_proposed).map(Name::from),
+            proposed: nominated.filter(|_| is_proposed).map(Name::from),
             looked_at: scheduled.is_some(),
             unschedulable: scheduled
                 .is_some_and(|own| own["reason"].as_str() == Some("Unschedulable")),

@@ -129,5 +129,6 @@ async fn everything_at_once() {
         watch: Some(Duration::from_secs(5)),
         latency: Duration::from_secs(2),
     };
-    converges("all", trouble, 240).await;
+    // A call in three fails, and what fails again and again is tried once a minute.
+    converges("all", trouble, 480).await;
 }
