@@ -1,6 +1,7 @@
 //! Chores of this repository: `cargo xtask --help`.
 
 mod bench;
+mod compat;
 mod control_plane;
 mod deps;
 mod generate;
@@ -42,7 +43,7 @@ enum Chore {
     ControlPlane(control_plane::Task),
     /// Builds the helm program that tests of the chart use, unless it is there; prints its path.
     Helm,
-    /// Writes the CRDs to deploy/crds and to the chart of CRDs.
+    /// Writes the CRDs to deploy/crds and to the chart of CRDs, and docs/compat.md.
     Gen {
         /// Writes nothing; fails when a file is not what it would be.
         #[arg(long)]

@@ -8,9 +8,10 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use jiff::Timestamp;
 use joiner_api::labels::{aws, kwok};
+use joiner_api::types::NodeClaim;
 use joiner_cloud::{
     CatalogError, ClassKind, Cloud, CloudError, Instance, Interruption, LaunchError, NodeClass,
-    Order, ProviderId, RepairPolicy, Termination,
+    Order, ProviderId, Registration, RepairPolicy, Termination,
 };
 use joiner_model::{InstanceType, Name, keys};
 use joiner_runtime::Clock;
@@ -19,6 +20,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::catalog::{self, Catalogs, EC2_CLASS, Listed};
 use crate::faults::{Faults, Notice};
+use crate::hooks;
 use crate::ids;
 use crate::ledger::{Ledger, Stored};
 use crate::life::NodeSeen;
@@ -261,22 +263,56 @@ impl SimulatedCloud {
         })
     }
 
-    /// All machines and faults are known from here on, also without the watch.
-    async fn load(&self) -> Result<(), kube::Error> {
-        let is_unread = || locked(&self.faults).from_map.is_none();
-        if is_unread() {
+    /// True until the ConfigMap about faults has been read.
+    fn is_unread(&self) -> bool {
+        locked(&self.faults).from_map.is_none()
+    }
+
+    /// All faults are known from here on, also without the watch.
+    async fn read_faults(&self) -> Result<(), kube::Error> {
+        if self.is_unread() {
             let text = self.objects.faults().await?;
             // What the watch brought meanwhile is newer.
-            if is_unread() {
+            if self.is_unread() {
                 self.take_faults(text.as_deref());
             }
         }
+        Ok(())
+    }
+
+    /// All machines and faults are known from here on, also without the watch.
+    async fn load(&self) -> Result<(), kube::Error> {
+        self.read_faults().await?;
         if self.with_ledger(|ledger| ledger.is_loaded()) {
             return Ok(());
         }
         let all = self.objects.machines().await?;
         self.with_ledger(|ledger| ledger.load(all));
         Ok(())
+    }
+
+    /// A machine by its own name.
+    async fn machine(&self, id: &str) -> Result<Option<Stored>, CloudError> {
+        let Some(name) = ids::record_name_of(id) else {
+            return Ok(None);
+        };
+        let stored = self.objects.machine(&name).await.map_err(cloud_error)?;
+        Ok(stored.filter(|stored| *stored.record.provider_id == *id))
+    }
+
+    /// Asks the registration hook about the machine of a claim, if there is one.
+    async fn ask_hook(&self, claim: &NodeClaim) -> Result<Registration, CloudError> {
+        self.read_faults().await.map_err(cloud_error)?;
+        let faults = self.faults();
+        let Some(held) = &faults.registration else {
+            return Ok(Registration::default());
+        };
+        self.ask().await?;
+        let status = claim.status.as_ref();
+        let id = status.and_then(|status| status.provider_id.as_deref());
+        let stored = self.machine(id.unwrap_or_default()).await?;
+        let record = stored.as_ref().map(|stored| &stored.record);
+        Ok(hooks::registration(held, record, self.clock.now()))
     }
 
     fn today(&self, listed: &Listed, now: Timestamp) -> Arc<Vec<InstanceType>> {
@@ -425,11 +461,7 @@ impl Cloud for SimulatedCloud {
 
     async fn terminate(&self, id: &ProviderId) -> Result<Termination, CloudError> {
         self.ask().await?;
-        let Some(name) = ids::record_name_of(&id.0) else {
-            return Ok(Termination::Gone);
-        };
-        let stored = self.objects.machine(&name).await.map_err(cloud_error)?;
-        match stored.filter(|stored| *stored.record.provider_id == *id.0) {
+        match self.machine(&id.0).await? {
             Some(stored) => self.end(&stored).await.map_err(cloud_error),
             None => Ok(Termination::Gone),
         }
@@ -437,11 +469,7 @@ impl Cloud for SimulatedCloud {
 
     async fn instance(&self, id: &ProviderId) -> Result<Option<Instance>, CloudError> {
         self.ask().await?;
-        let Some(name) = ids::record_name_of(&id.0) else {
-            return Ok(None);
-        };
-        let stored = self.objects.machine(&name).await.map_err(cloud_error)?;
-        let Some(stored) = stored.filter(|stored| *stored.record.provider_id == *id.0) else {
+        let Some(stored) = self.machine(&id.0).await? else {
             return Ok(None);
         };
         let record = &stored.record;
@@ -471,10 +499,21 @@ impl Cloud for SimulatedCloud {
 
     async fn drift(
         &self,
-        _claim: &joiner_api::types::NodeClaim,
+        _claim: &NodeClaim,
         _class: &NodeClass,
     ) -> Result<Option<Name>, CloudError> {
         Ok(None)
+    }
+
+    /// Also true as long as the ConfigMap about faults has not been read: after a restart no Node is
+    /// to slip through.
+    fn has_registration_hooks(&self) -> bool {
+        self.is_unread() || self.faults().registration.is_some()
+    }
+
+    async fn registration(&self, claim: &NodeClaim) -> Registration {
+        let answer = self.ask_hook(claim).await;
+        answer.unwrap_or_else(|error| hooks::failed(&error))
     }
 
     fn repair_policies(&self) -> Vec<RepairPolicy> {

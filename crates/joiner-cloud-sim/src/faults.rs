@@ -1,14 +1,21 @@
-//! What goes wrong, and when: shortages, quotas, throttling, errors, prices, interruptions.
+//! What goes wrong, and when: shortages, quotas, throttling, errors, prices, interruptions, slow
+//! registrations.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use joiner_api::names::{key_error, label_value_error};
 use joiner_cloud::InterruptionKind;
 use joiner_model::{Labels, NanoDollars, keys};
 use serde::{Deserialize, Serialize};
 
 /// Lists longer than this are a mistake.
 const ENTRIES_MAX: usize = 10_000;
+/// No Node is held longer than a day.
+const HOLD_SECS_MAX: u64 = 24 * 3600;
+/// Labels that a registration may add.
+const LABELS_MAX: usize = 20;
 
 /// What goes wrong. Nothing does by default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,6 +39,9 @@ pub struct Faults {
     pub interruptions_per_hour: f64,
     /// Percent of machines whose Node never joins.
     pub never_join_percent: f64,
+    /// Nodes that join and are not open for pods at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registration: Option<HeldRegistration>,
 }
 
 /// Which offerings, and when; what is not said does not matter.
@@ -100,6 +110,16 @@ pub struct PriceChange {
     pub price: Option<f64>,
 }
 
+/// Nodes that are held back when they join, and what they are told then.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct HeldRegistration {
+    /// Seconds between the join of a Node and its registration.
+    pub hold_seconds: u64,
+    /// Labels that it gets, and its NodeClaim, too.
+    pub labels: BTreeMap<String, String>,
+}
+
 /// One machine that gets a notice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -156,6 +176,46 @@ impl Notice {
     }
 }
 
+impl HeldRegistration {
+    /// How long a Node is held back.
+    #[must_use]
+    pub const fn hold(&self) -> Duration {
+        Duration::from_secs(self.hold_seconds)
+    }
+
+    /// What is wrong with it.
+    fn mistake(&self) -> Option<String> {
+        if self.hold_seconds > HOLD_SECS_MAX {
+            let secs = self.hold_seconds;
+            return Some(format!(
+                "registration: holdSeconds: {secs} are more than a day, {HOLD_SECS_MAX}"
+            ));
+        }
+        if self.labels.len() > LABELS_MAX {
+            let n_labels = self.labels.len();
+            return Some(format!(
+                "registration: {n_labels} labels are more than {LABELS_MAX}"
+            ));
+        }
+        self.labels.iter().find_map(|(key, value)| {
+            let why = key_error(key).or_else(|| label_value_error(value))?;
+            Some(format!(
+                "registration: \"{key}={value}\" is not a label: it {why}"
+            ))
+        })
+    }
+
+    /// Both: the longer wait, and all labels; the other's values go first.
+    fn and(&self, other: &Self) -> Self {
+        let mut labels = self.labels.clone();
+        labels.extend(other.labels.clone());
+        Self {
+            hold_seconds: self.hold_seconds.max(other.hold_seconds),
+            labels,
+        }
+    }
+}
+
 impl Match {
     /// True for an offering of a type at a time.
     #[must_use]
@@ -194,7 +254,11 @@ impl Faults {
             let problem = format!("{n_entries} entries are more than {ENTRIES_MAX}");
             return Err(FaultsError(problem));
         }
-        Ok(faults)
+        let held = faults.registration.as_ref();
+        match held.and_then(HeldRegistration::mistake) {
+            Some(mistake) => Err(FaultsError(mistake)),
+            None => Ok(faults),
+        }
     }
 
     /// Both: lists add up, and what the other one says about the rest goes first.
@@ -218,6 +282,10 @@ impl Faults {
                 other.interruptions_per_hour,
             ),
             never_join_percent: greater(self.never_join_percent, other.never_join_percent),
+            registration: match (&self.registration, &other.registration) {
+                (Some(own), Some(other)) => Some(own.and(other)),
+                (own, other) => other.clone().or_else(|| own.clone()),
+            },
         }
     }
 
@@ -304,12 +372,42 @@ mod tests {
         assert_eq!(faults.interruptions[0].kind, Notice::SpotInterruption);
     }
 
+    fn many_labels(n: usize) -> String {
+        let labels: Vec<String> = (0..n).map(|ix| format!("l{ix}: v")).collect();
+        format!("registration: {{labels: {{{}}}}}", labels.join(", "))
+    }
+
+    #[test]
+    fn registrations_are_held_and_labeled() {
+        let read = |text: &str| Faults::parse(text).unwrap();
+        let one = read("registration: {holdSeconds: 30, labels: {example.com/rack: r1, a: b}}");
+        let held = one.registration.clone().unwrap();
+        assert_eq!(held.hold(), Duration::from_secs(30));
+        assert_eq!(held.labels["example.com/rack"], "r1");
+        let two = read("registration: {holdSeconds: 10, labels: {a: c, d: e}}");
+        let both = one.and(&two).registration.unwrap();
+        assert_eq!(both.hold_seconds, 30);
+        let labels: Vec<&str> = both.labels.values().map(String::as_str).collect();
+        assert_eq!(labels, ["c", "e", "r1"]);
+        let none = Faults::default();
+        assert_eq!(none.registration, None);
+        assert_eq!(none.and(&two), two);
+        assert_eq!(two.and(&none), two);
+        read(&many_labels(20));
+        read("registration: {holdSeconds: 86400}");
+    }
+
     #[test]
     fn mistakes_are_told() {
         for (text, word) in [
             ("shortage: []", "shortage"),
             ("errorPercent: 130", "percentage"),
             ("quotas: {maxInstances: many}", "many"),
+            ("registration: {hold: 5}", "hold"),
+            ("registration: {holdSeconds: 86401}", "more than a day"),
+            ("registration: {labels: {a b: c}}", "a b=c"),
+            ("registration: {labels: {a: '-'}}", "is not a label"),
+            (&*many_labels(21), "21 labels"),
         ] {
             let error = Faults::parse(text).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");

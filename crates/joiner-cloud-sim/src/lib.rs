@@ -16,6 +16,7 @@ mod cloud;
 mod delays;
 mod engine;
 mod faults;
+mod hooks;
 mod ids;
 mod kubelets;
 mod ledger;
@@ -33,7 +34,8 @@ mod watch;
 pub use cloud::SimulatedCloud;
 pub use delays::{Delay, DelayError, Delays};
 pub use faults::{
-    Faults, FaultsError, InterruptionOrder, Match, Notice, PriceChange, Quotas, Shortage, Throttle,
+    Faults, FaultsError, HeldRegistration, InterruptionOrder, Match, Notice, PriceChange, Quotas,
+    Shortage, Throttle,
 };
 pub use kubelets::SimulatedKubelets;
 pub use record::{Record, State, Upcoming};

@@ -130,7 +130,8 @@ pub(crate) fn plain(labels: &Labels) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn named(labels: &BTreeMap<String, String>) -> Labels {
+/// Labels in the words of the contract.
+pub(crate) fn named(labels: &BTreeMap<String, String>) -> Labels {
     let pairs = labels.iter();
     pairs
         .map(|(key, value)| (Name::from(key.as_str()), Name::from(value.as_str())))

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use joiner_model::{InstanceType, Name};
+use joiner_api::types::NodeClaim;
+use joiner_model::{InstanceType, Labels, Name};
 
 use crate::{CatalogError, CloudError, Instance, LaunchError, NodeClass, Order, ProviderId};
 
@@ -64,6 +65,28 @@ pub struct Interruption {
     pub kind: InterruptionKind,
 }
 
+/// How far a cloud's registration hooks are with a claim: what else must be done before its Node is
+/// open for pods. By default nothing is left to do, and there is nothing to add.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Registration {
+    /// Labels for the NodeClaim and its Node, once no hook is pending. What the claim says already
+    /// stays.
+    pub labels: Labels,
+    /// Hooks that are not ready, or that failed.
+    pub pending: Vec<Pending>,
+}
+
+/// A registration hook that keeps a Node from being open for pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// Its name, for the condition of the claim.
+    pub hook: Name,
+    /// When to ask again; soon if it does not say.
+    pub again: Option<Duration>,
+    /// What went wrong, if it failed rather than being at work.
+    pub error: Option<String>,
+}
+
 /// A cloud that sells machines.
 ///
 /// *Assumptions*: every call may fail, be slow, and be made again after a crash in the middle of
@@ -101,11 +124,24 @@ pub trait Cloud: Send + Sync + 'static {
     async fn instances(&self) -> Result<Vec<Instance>, CloudError>;
 
     /// Why a machine is no longer what its class asks for, in one word, if so.
-    async fn drift(
-        &self,
-        claim: &joiner_api::types::NodeClaim,
-        class: &NodeClass,
-    ) -> Result<Option<Name>, CloudError>;
+    async fn drift(&self, claim: &NodeClaim, class: &NodeClass)
+    -> Result<Option<Name>, CloudError>;
+
+    /// True when Nodes must not be opened for pods before [`Self::registration`] says so. It may
+    /// change while the cloud runs.
+    fn has_registration_hooks(&self) -> bool {
+        false
+    }
+
+    /// Runs the registration hooks, all at the same time, for a claim whose Node has joined, and says
+    /// how far they are. Asked again and again until none is pending, and maybe once more after a
+    /// crash.
+    ///
+    /// *Guarantees*: a hook that is pending has a name. What a hook waits for is known from what
+    /// outlives the process.
+    async fn registration(&self, _claim: &NodeClaim) -> Registration {
+        Registration::default()
+    }
 
     /// States of nodes that are repaired by replacing them.
     fn repair_policies(&self) -> Vec<RepairPolicy> {

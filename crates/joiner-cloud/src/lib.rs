@@ -13,6 +13,9 @@ mod contract;
 pub mod error;
 mod instance;
 
-pub use contract::{ClassKind, Cloud, Interruption, InterruptionKind, RepairPolicy, Termination};
+pub use contract::{
+    ClassKind, Cloud, Interruption, InterruptionKind, Pending, Registration, RepairPolicy,
+    Termination,
+};
 pub use error::{CatalogError, CloudError, LaunchError, Retry};
 pub use instance::{Instance, NodeClass, Order, ProviderId};

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use joiner_api::labels::RESERVED;
 use joiner_cloud::{Cloud, NodeClass};
-use joiner_model::InstanceType;
+use joiner_model::{InstanceType, NanoDollars, keys};
 use joiner_state::NodeClassRef;
 use joiner_state::live::{LiveClass, Snapshot};
 
@@ -56,6 +57,27 @@ impl Catalogs {
     }
 }
 
+/// What a machine of this type costs that has these labels, whether it could be had again or not:
+/// the cheapest offering in its zone and of its capacity type that is not told apart from it by
+/// another label, such as the reservation. What is reserved is paid for in any case: out of a
+/// reservation that is not listed any more it costs nothing.
+pub(crate) fn price<'l>(
+    own: &InstanceType,
+    label: impl Fn(&str) -> Option<&'l str>,
+) -> Option<NanoDollars> {
+    let is_own = |key: &str, value: &str| {
+        let exactly = [keys::ZONE, keys::CAPACITY_TYPE].contains(&key);
+        label(key).map_or(!exactly, |own| own == value)
+    };
+    let offerings = own.offerings.iter().filter(|offering| {
+        let mut labels = offering.labels.iter();
+        labels.all(|(key, value)| is_own(key, value))
+    });
+    let cheapest = offerings.map(|offering| offering.price).min();
+    let is_reserved = label(keys::CAPACITY_TYPE) == Some(RESERVED);
+    cheapest.or(is_reserved.then_some(NanoDollars::ZERO))
+}
+
 /// A class as clouds take it.
 #[must_use]
 pub fn for_cloud(class: &LiveClass) -> NodeClass {
@@ -64,5 +86,66 @@ pub fn for_cloud(class: &LiveClass) -> NodeClass {
         kind: class.reference.kind.clone(),
         name: class.reference.name.clone(),
         object: Arc::clone(&class.object),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use joiner_model::{Labels, Offering, Resources};
+
+    use super::*;
+
+    const ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
+
+    fn labels(own: &[(&str, &str)]) -> Labels {
+        let pairs = own.iter();
+        pairs.map(|(k, v)| ((*k).into(), (*v).into())).collect()
+    }
+
+    /// Labels of a machine or offering in zone a.
+    fn paid(capacity_type: &str, more: &[(&str, &str)]) -> Labels {
+        let own = [(keys::ZONE, "a"), (keys::CAPACITY_TYPE, capacity_type)];
+        labels(&[&own, more].concat())
+    }
+
+    #[test]
+    fn core_204_a_node_costs_what_its_own_reservation_does() {
+        let offerings = [
+            (paid("reserved", &[(ID, "dear")]), 4),
+            (paid("reserved", &[(ID, "cheap")]), 2),
+            (paid("on-demand", &[]), 100),
+            (
+                labels(&[(keys::ZONE, "b"), (keys::CAPACITY_TYPE, "spot")]),
+                50,
+            ),
+        ];
+        let own = InstanceType {
+            name: "m".into(),
+            labels: BTreeMap::new(),
+            capacity: Resources::new(),
+            overhead: Resources::new(),
+            offerings: offerings
+                .map(|(labels, nanos)| Offering {
+                    labels,
+                    price: NanoDollars::new(nanos),
+                    available: false,
+                    reservation: None,
+                    extra_capacity: Resources::new(),
+                })
+                .into(),
+        };
+        for (labels, expected) in [
+            (paid("reserved", &[(ID, "dear")]), Some(4)),
+            (paid("reserved", &[(ID, "cheap")]), Some(2)),
+            (paid("reserved", &[]), Some(2)),
+            (paid("reserved", &[(ID, "over")]), Some(0)),
+            (paid("on-demand", &[("team", "x")]), Some(100)),
+            (paid("spot", &[]), None),
+            (labels(&[(keys::CAPACITY_TYPE, "on-demand")]), None),
+            (labels(&[(keys::ZONE, "a")]), None),
+        ] {
+            let found = price(&own, |key| labels.get(key).map(AsRef::as_ref));
+            assert_eq!(found.map(NanoDollars::get), expected, "{labels:?}");
+        }
     }
 }

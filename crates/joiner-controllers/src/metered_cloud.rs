@@ -9,7 +9,7 @@ use futures::stream::BoxStream;
 use joiner_api::types::NodeClaim;
 use joiner_cloud::{
     CatalogError, ClassKind, Cloud, CloudError, Instance, Interruption, LaunchError, NodeClass,
-    Order, ProviderId, RepairPolicy, Termination,
+    Order, ProviderId, Registration, RepairPolicy, Termination,
 };
 use joiner_model::{InstanceType, Name};
 use joiner_runtime::metric_names::{CLOUDPROVIDER_DURATION, CLOUDPROVIDER_ERRORS};
@@ -118,6 +118,15 @@ impl Cloud for MeteredCloud {
     ) -> Result<Option<Name>, CloudError> {
         self.measured(DRIFT, self.inner.drift(claim, class), |_| "")
             .await
+    }
+
+    fn has_registration_hooks(&self) -> bool {
+        self.inner.has_registration_hooks()
+    }
+
+    /// Not measured: a hook need not call the cloud, and its failures are in its answer.
+    async fn registration(&self, claim: &NodeClaim) -> Registration {
+        self.inner.registration(claim).await
     }
 
     fn repair_policies(&self) -> Vec<RepairPolicy> {

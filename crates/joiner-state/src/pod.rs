@@ -59,11 +59,17 @@ pub(crate) fn draft(
     Ok((draft, notes))
 }
 
-/// True for a pod that needs devices handed out by a driver.
+/// True for a pod that needs devices handed out by a driver: the pod as a whole, or one of its
+/// containers.
 pub(crate) fn claims_devices(spec: &PodSpec<'_>) -> bool {
-    spec.resource_claims
-        .as_ref()
-        .is_some_and(|claims| !claims.is_empty())
+    let containers = spec.containers.iter().chain(&spec.init_containers);
+    let of_containers = containers.flatten().map(|own| own.resources.as_ref());
+    let resources = of_containers.chain([spec.resources.as_ref()]).flatten();
+    let mut claims = resources
+        .map(|own| own.claims.as_ref())
+        .chain([spec.resource_claims.as_ref()])
+        .flatten();
+    claims.any(|claims| !claims.is_empty())
 }
 
 /// Labels as the model keeps them.

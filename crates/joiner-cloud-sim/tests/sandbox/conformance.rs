@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use joiner_cloud::conformance::{Subject, check};
 use joiner_cloud::{Cloud, NodeClass};
-use joiner_cloud_sim::{Delays, Faults, Match, Settings, Shortage, Throttle};
+use joiner_cloud_sim::{Delays, Faults, HeldRegistration, Match, Settings, Shortage, Throttle};
 use joiner_model::{Labels, Name, keys};
 use serde_json::json;
 
@@ -76,6 +76,10 @@ async fn conforms(class: NodeClass, delays: Delays) {
         delays,
         ..Settings::default()
     };
+    conforms_with(class, settings).await;
+}
+
+async fn conforms_with(class: NodeClass, settings: Settings) {
     let subject = Simulated {
         world: World::new(settings),
         class,
@@ -119,4 +123,18 @@ async fn ec2_classes_keep_the_contract() {
 #[tokio::test(start_paused = true)]
 async fn slow_ec2_classes_keep_the_contract() {
     conforms(ec2_class(), slow()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn held_registrations_keep_the_contract() {
+    let held = HeldRegistration {
+        hold_seconds: 90,
+        labels: [("example.com/rack".to_owned(), "r1".to_owned())].into(),
+    };
+    let mut settings = Settings {
+        delays: slow(),
+        ..Settings::default()
+    };
+    settings.faults.registration = Some(held);
+    conforms_with(ec2_class(), settings).await;
 }

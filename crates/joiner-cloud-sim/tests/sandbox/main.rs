@@ -4,6 +4,7 @@
 
 mod conformance;
 mod faults;
+mod hooks;
 mod interruptions;
 mod joining;
 mod losing;

@@ -5,6 +5,7 @@
 //! nothing.
 
 mod capacity;
+mod hooks;
 mod life;
 
 use std::collections::BTreeSet;
@@ -81,6 +82,9 @@ const CHECKS: &[(&str, Check)] = &[
     ("a crash changes nothing", |s| Box::pin(life::crash(s))),
     ("machines can be found", |s| Box::pin(life::found(s))),
     ("machines end", |s| Box::pin(life::end(s))),
+    ("registration hooks have names and come to an end", |s| {
+        Box::pin(hooks::registration(s))
+    }),
     ("requirements are kept", |s| {
         Box::pin(capacity::requirements(s))
     }),

@@ -23,6 +23,7 @@ pub(crate) fn terms() -> Terms {
     Terms {
         classes: CLASSES,
         launch_timeout: Duration::from_secs(300),
+        has_registration_hooks: false,
     }
 }
 

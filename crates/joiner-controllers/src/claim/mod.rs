@@ -8,6 +8,7 @@
 //! until the cloud says that the machine is gone.
 
 mod delete;
+mod hooks;
 mod initialization;
 mod launch;
 mod perform;
@@ -32,8 +33,8 @@ use kube::api::DynamicObject;
 pub use delete::{delete, termination_mode};
 pub use launch::cut;
 pub use step::{
-    GiveUp, REGISTRATION_TIMEOUT, StatusWrite, Step, TERMINATION_POLL, conditions, grace_period,
-    next_step, terminating, without_finalizer,
+    Answer, GiveUp, REGISTRATION_TIMEOUT, StatusWrite, Step, TERMINATION_POLL, conditions,
+    grace_period, next_step, terminating, without_finalizer,
 };
 pub use view::{ClaimView, Terms};
 
@@ -75,7 +76,7 @@ impl ClaimLifecycle {
             let Some(view) = ClaimView::of(&snapshot, key, terms) else {
                 return Ok(Next::Done);
             };
-            let step = next_step(&view, asked, ctx.clock.now());
+            let step = next_step(&view, asked.as_ref(), ctx.clock.now());
             match perform::perform(ctx, &view, step).await {
                 Ok(After::Look) => {}
                 Ok(After::Answered(answer)) => asked = Some(answer),

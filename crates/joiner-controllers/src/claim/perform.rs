@@ -4,7 +4,7 @@ use joiner_api::labels::{
     CAPACITY_TYPE, INITIALIZED, INSTANCE_TYPE, TERMINATION_FINALIZER, TERMINATION_TIMESTAMP, ZONE,
 };
 use joiner_api::types::ConditionStatus;
-use joiner_cloud::{LaunchError, Order, Termination};
+use joiner_cloud::{LaunchError, Order};
 use joiner_model::Name;
 use joiner_runtime::metric_names::{
     NODECLAIMS_INSTANCE_TERMINATION_DURATION, NODECLAIMS_TERMINATED,
@@ -15,9 +15,9 @@ use joiner_state::live::{Conditions as _, Kind, LiveClaim, rfc3339};
 use serde_json::{Value, json};
 
 use super::launch::{self, Launched, NotLaunched};
-use super::step::{GiveUp, StatusWrite, Step, TERMINATION_POLL};
+use super::step::{Answer, GiveUp, StatusWrite, Step, TERMINATION_POLL};
 use super::view::ClaimView;
-use super::{After, delete};
+use super::{After, delete, hooks};
 use crate::conditions::Transition;
 use crate::context::{Ctx, Failure, Next};
 use crate::health::Outcome;
@@ -29,7 +29,7 @@ pub(super) async fn perform(
     ctx: &Ctx,
     view: &ClaimView<'_>,
     step: Step,
-) -> Result<After<Termination>, Failure> {
+) -> Result<After<Answer>, Failure> {
     let claim = view.claim;
     if ctx.api.is_dry_run() && !matches!(step, Step::Wait(_)) {
         tracing::debug!(
@@ -47,9 +47,12 @@ pub(super) async fn perform(
         Step::Misunderstood(why) => {
             return not_launched(ctx, view, LaunchError::Other(why)).await;
         }
+        Step::AskRegistration => return Ok(ask_registration(ctx, claim).await),
+        Step::AddLabels(patch) => patch_claim(ctx, claim, &patch).await?,
         Step::SyncNode {
             node,
             patch,
+            opens,
             lacks_taint,
         } => {
             if lacks_taint {
@@ -57,7 +60,7 @@ pub(super) async fn perform(
             }
             // Before the node is open for pods: the scheduler is to find it said. That takes a while,
             // and others write to the node.
-            if propose::pods(ctx, claim, &node).await {
+            if opens && propose::pods(ctx, claim, &node).await {
                 return Ok(After::Look);
             }
             ctx.api.patch(Kind::Node, &node, &patch).await?;
@@ -67,6 +70,7 @@ pub(super) async fn perform(
             ctx.api.patch(Kind::Node, &node, &patch).await?;
         }
         Step::Write(write) => self::write(ctx, view, *write).await?,
+        Step::HooksFailed(failure) => return Err(Failure::Other(failure)),
         Step::GiveUp(given_up) => return give_up(ctx, view, given_up).await,
         Step::SetDeadline(at) => {
             let at = rfc3339(at);
@@ -78,7 +82,10 @@ pub(super) async fn perform(
             delete_nodes(ctx, nodes).await?;
             return Ok(After::Rest(Next::Again(TERMINATION_POLL)));
         }
-        Step::Terminate(id) => return Ok(After::Answered(ctx.cloud.terminate(&id).await?)),
+        Step::Terminate(id) => {
+            let answer = ctx.cloud.terminate(&id).await?;
+            return Ok(After::Answered(Answer::Termination(answer)));
+        }
         Step::Release(patch) => return release(ctx, claim, &patch).await,
     }
     Ok(After::Look)
@@ -90,7 +97,10 @@ fn word(step: &Step) -> &'static str {
         Step::Wait(_) => "wait",
         Step::Hold(_) => "add the finalizer",
         Step::Launch(_) | Step::Misunderstood(_) => "launch",
-        Step::SyncNode { .. } => "register its node",
+        Step::AskRegistration | Step::HooksFailed(_) => "ask the registration hooks",
+        Step::AddLabels(_) => "add labels to it",
+        Step::SyncNode { opens: true, .. } => "register its node",
+        Step::SyncNode { opens: false, .. } => "take in its node",
         Step::MarkInitialized(_) => "initialize its node",
         Step::Write(_) => "write its status",
         Step::GiveUp(_) => "delete it",
@@ -106,11 +116,19 @@ async fn patch_claim(ctx: &Ctx, claim: &LiveClaim, patch: &Value) -> Result<(), 
     patched.map(|_| ())
 }
 
-async fn launch(
-    ctx: &Ctx,
-    view: &ClaimView<'_>,
-    order: &Order,
-) -> Result<After<Termination>, Failure> {
+async fn ask_registration(ctx: &Ctx, claim: &LiveClaim) -> After<Answer> {
+    let answer = ctx.cloud.registration(&claim.claim).await;
+    if !answer.pending.is_empty() {
+        tracing::debug!(
+            NodeClaim = &**claim.name(),
+            hooks = hooks::message(&answer.pending),
+            "awaiting registration hooks"
+        );
+    }
+    After::Answered(Answer::Registration(answer))
+}
+
+async fn launch(ctx: &Ctx, view: &ClaimView<'_>, order: &Order) -> Result<After<Answer>, Failure> {
     let claim = view.claim;
     let instance = match ctx.cloud.launch(order).await {
         Ok(instance) => instance,
@@ -151,7 +169,7 @@ async fn not_launched(
     ctx: &Ctx,
     view: &ClaimView<'_>,
     error: LaunchError,
-) -> Result<After<Termination>, Failure> {
+) -> Result<After<Answer>, Failure> {
     match launch::failed(view, &error, ctx.clock.now()) {
         NotLaunched::GiveUp(given_up) => {
             tracing::warn!(
@@ -175,7 +193,7 @@ async fn give_up(
     ctx: &Ctx,
     view: &ClaimView<'_>,
     given_up: GiveUp,
-) -> Result<After<Termination>, Failure> {
+) -> Result<After<Answer>, Failure> {
     if let Some(why) = given_up.event {
         observe::insufficient_capacity(ctx, view.claim, &why);
     }
@@ -278,11 +296,7 @@ async fn delete_nodes(ctx: &Ctx, nodes: Vec<(Name, Name)>) -> Result<(), Failure
     Ok(())
 }
 
-async fn release(
-    ctx: &Ctx,
-    claim: &LiveClaim,
-    patch: &Value,
-) -> Result<After<Termination>, Failure> {
+async fn release(ctx: &Ctx, claim: &LiveClaim, patch: &Value) -> Result<After<Answer>, Failure> {
     match patch_claim(ctx, claim, patch).await {
         Ok(()) => {}
         Err(ApiFailure::NotFound) => return Ok(After::Rest(Next::Done)),

@@ -13,10 +13,14 @@ use serde_json::{Value, json};
 /// True when all of the claim has reached its Node, and the Node is open for pods.
 #[must_use]
 pub(super) fn is_synced(claim: &LiveClaim, node: &LiveNode) -> bool {
-    node.says(REGISTERED)
-        && node.meta.has_finalizer(TERMINATION_FINALIZER)
-        && is_owned(claim, node)
-        && !node.has_taint(&UNREGISTERED_TAINT)
+    node.says(REGISTERED) && is_taken_in(claim, node) && !node.has_taint(&UNREGISTERED_TAINT)
+}
+
+/// True when what the claim says has reached its Node, whether or not that is open for pods. From
+/// then on the Node is ours: it ends as our Nodes do.
+#[must_use]
+pub(super) fn is_taken_in(claim: &LiveClaim, node: &LiveNode) -> bool {
+    node.meta.has_finalizer(TERMINATION_FINALIZER) && is_owned(claim, node)
 }
 
 /// True when the Node came without what keeps pods off until it is registered. They may have come
@@ -30,16 +34,39 @@ fn is_owned(claim: &LiveClaim, node: &LiveNode) -> bool {
     node.meta.owners.iter().any(|own| own.uid == claim.meta.uid)
 }
 
-/// The patch that makes a Node one of ours. It holds only for the Node as it was looked at.
+/// The patch that makes a Node one of ours and opens it for pods. It holds only for the Node as it was
+/// looked at.
 #[must_use]
-pub(super) fn sync(claim: &LiveClaim, node: &LiveNode) -> Value {
+pub(super) fn open(claim: &LiveClaim, node: &LiveNode) -> Value {
+    let mut patch = sync(claim, node);
+    patch["metadata"]["labels"][REGISTERED] = json!("true");
+    let mut taints = taints(claim, node);
+    taints.retain(|own| !keeps_pods_off(own));
+    patch["spec"] = json!({"taints": taints});
+    patch
+}
+
+/// The patch that makes a Node one of ours and leaves it closed: something else must be done first.
+/// A Node says that it is registered only when it is.
+#[must_use]
+pub(super) fn take_in(claim: &LiveClaim, node: &LiveNode) -> Value {
+    let mut patch = sync(claim, node);
+    let labels = &mut patch["metadata"]["labels"];
+    if node.meta.label(REGISTERED).is_some() || labels.get(REGISTERED).is_some() {
+        labels[REGISTERED] = Value::Null;
+    }
+    patch["spec"] = json!({"taints": taints(claim, node)});
+    patch
+}
+
+/// What every Node of ours has of its claim.
+fn sync(claim: &LiveClaim, node: &LiveNode) -> Value {
     let own = &claim.claim.metadata;
     let class = &claim.claim.spec.node_class_ref;
     let class_label = node_class_label(&class.group, &class.kind);
     // By this label the Node is known to be ours; a claim made by hand may not have it.
     let mut labels = BTreeMap::from([(class_label.as_str(), class.name.as_str())]);
     labels.extend(texts(&own.labels));
-    labels.insert(REGISTERED, "true");
     let annotations: BTreeMap<&str, &str> = texts(&own.annotations).collect();
     let mut finalizers: Vec<&str> = node.meta.finalizers.iter().map(AsRef::as_ref).collect();
     if !node.meta.has_finalizer(TERMINATION_FINALIZER) {
@@ -58,7 +85,7 @@ pub(super) fn sync(claim: &LiveClaim, node: &LiveNode) -> Value {
         let owners: Vec<Value> = others.chain([owner_of(claim)]).collect();
         metadata["ownerReferences"] = Value::Array(owners);
     }
-    json!({"metadata": metadata, "spec": {"taints": taints(claim, node)}})
+    json!({"metadata": metadata})
 }
 
 fn texts(map: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
@@ -90,15 +117,17 @@ fn owner_of(claim: &LiveClaim) -> Value {
     })
 }
 
-/// The taints that the Node has afterwards. Where the Node and the claim have a taint of the same
-/// key and effect, the Node's stays.
+/// The taint of a Node that is not open for pods yet.
+fn keeps_pods_off(taint: &Taint) -> bool {
+    taint.key == UNREGISTERED_TAINT.key && taint.effect == UNREGISTERED_TAINT.effect
+}
+
+/// The taints of the Node and those of the claim. Where both have a taint of the same key and effect,
+/// the Node's stays.
 fn taints(claim: &LiveClaim, node: &LiveNode) -> Vec<Taint> {
-    let unregistered =
-        |own: &Taint| own.key == UNREGISTERED_TAINT.key && own.effect == UNREGISTERED_TAINT.effect;
     let mut taints: Vec<Taint> = node.taints.clone();
-    taints.retain(|own| !unregistered(own));
     // Taints that were synced once are not brought back: whoever lifted them meant it.
-    let synced = node.says(REGISTERED) && is_owned(claim, node);
+    let synced = is_taken_in(claim, node) || (node.says(REGISTERED) && is_owned(claim, node));
     if node.says(DO_NOT_SYNC_TAINTS) || synced {
         return taints;
     }

@@ -8,13 +8,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use joiner_api::labels::{INITIALIZED, TERMINATION_FINALIZER, TERMINATION_TIMESTAMP};
 use joiner_api::types::{ConditionStatus, DurationText};
-use joiner_cloud::{Order, ProviderId, Termination};
+use joiner_cloud::{Order, Pending, ProviderId, Registration, Termination};
 use joiner_model::Name;
 use joiner_state::live::{Conditions as _, LiveClaim, LiveNode, Meta};
 use serde_json::{Map, Value, json};
 
 use super::view::ClaimView;
-use super::{initialization, launch, registration};
+use super::{hooks, initialization, launch, registration};
 use crate::conditions::{CLAIM_DEPENDENTS, ConditionSet, Finished};
 use crate::health::{Outcome, never_registered};
 
@@ -36,12 +36,18 @@ pub enum Step {
     Launch(Box<Order>),
     /// Nothing can be launched: the claim is not to be understood.
     Misunderstood(String),
+    /// Ask the cloud whether its Node may be registered.
+    AskRegistration,
+    /// Bring labels of the cloud's registration hooks to the claim, by this patch.
+    AddLabels(Value),
     /// Bring what the claim says to its Node.
     SyncNode {
         /// The Node.
         node: Name,
         /// The patch.
         patch: Value,
+        /// The Node is open for pods afterwards.
+        opens: bool,
         /// The Node came without the taint that keeps pods off.
         lacks_taint: bool,
     },
@@ -49,6 +55,8 @@ pub enum Step {
     MarkInitialized(Name),
     /// Write its status.
     Write(Box<StatusWrite>),
+    /// Say that registration hooks failed, and try again later.
+    HooksFailed(String),
     /// Delete it: it will not become a node.
     GiveUp(GiveUp),
     /// Write down when its machine goes, drained or not.
@@ -59,6 +67,15 @@ pub enum Step {
     Terminate(ProviderId),
     /// Take our finalizer off, by this patch.
     Release(Value),
+}
+
+/// What the cloud has just said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// About the end of the machine.
+    Termination(Termination),
+    /// About the registration of the Node.
+    Registration(Registration),
 }
 
 /// A change of a status, with the conditions in it.
@@ -133,19 +150,24 @@ fn left(since: Timestamp, length: Duration, now: Timestamp) -> Duration {
     Duration::try_from(end.duration_since(now)).unwrap_or(Duration::ZERO)
 }
 
-/// What to do next. `asked` is what the cloud has just said about the end of the machine.
+/// What to do next. `asked` is what the cloud has just said.
 #[must_use]
-pub fn next_step(view: &ClaimView<'_>, asked: Option<Termination>, now: Timestamp) -> Step {
+pub fn next_step(view: &ClaimView<'_>, asked: Option<&Answer>, now: Timestamp) -> Step {
     if !view.is_supported() {
         return Step::Wait(None);
     }
+    let (termination, registration) = match asked {
+        Some(Answer::Termination(answer)) => (Some(*answer), None),
+        Some(Answer::Registration(answer)) => (None, Some(answer)),
+        None => (None, None),
+    };
     match view.claim.meta.deleting {
-        Some(deleted) => ending(view, deleted, asked, now),
-        None => living(view, now),
+        Some(deleted) => ending(view, deleted, termination, now),
+        None => living(view, registration, now),
     }
 }
 
-fn living(view: &ClaimView<'_>, now: Timestamp) -> Step {
+fn living(view: &ClaimView<'_>, asked: Option<&Registration>, now: Timestamp) -> Step {
     let claim = view.claim;
     if !claim.meta.has_finalizer(TERMINATION_FINALIZER) {
         return Step::Hold(with_finalizer(&claim.meta));
@@ -160,9 +182,10 @@ fn living(view: &ClaimView<'_>, now: Timestamp) -> Step {
     // What holds is said again, of the object as it is now.
     set.set_true("Launched");
     let mut fields = Value::Object(Map::new());
-    if let Some(step) = register(view, &mut set, &mut fields) {
-        return step;
-    }
+    let pending = match register(view, asked, &mut set, &mut fields) {
+        Ok(pending) => pending,
+        Err(step) => return step,
+    };
     if let Some(step) = initialize(view, &mut set) {
         return step;
     }
@@ -176,19 +199,38 @@ fn living(view: &ClaimView<'_>, now: Timestamp) -> Step {
     let since = claim.since("Registered").unwrap_or(claim.meta.created);
     match left(since, REGISTRATION_TIMEOUT, now) {
         Duration::ZERO => Step::GiveUp(GiveUp::registration_timeout()),
-        left => Step::Wait(Some(left)),
+        left => await_registration(pending, left),
     }
 }
 
-/// Sets `Registered`, or says what comes before it.
-fn register(view: &ClaimView<'_>, set: &mut ConditionSet, fields: &mut Value) -> Option<Step> {
+/// Waits for a Node, or for the hooks that keep it from being registered.
+fn await_registration(pending: &[Pending], left: Duration) -> Step {
+    if pending.is_empty() {
+        return Step::Wait(Some(left));
+    }
+    match hooks::failure(pending) {
+        Some(failure) => Step::HooksFailed(failure),
+        None => Step::Wait(Some(hooks::pause(pending).min(left))),
+    }
+}
+
+/// Sets `Registered` and tells which hooks are pending.
+///
+/// # Errors
+/// What comes before it.
+fn register<'a>(
+    view: &ClaimView<'_>,
+    asked: Option<&'a Registration>,
+    set: &mut ConditionSet,
+    fields: &mut Value,
+) -> Result<&'a [Pending], Step> {
     let known = view.claim.condition("Registered");
     match known.map_or(ConditionStatus::Unknown, |own| own.status) {
         ConditionStatus::True => {
             set.set_true("Registered");
-            return None;
+            return Ok(&[]);
         }
-        ConditionStatus::False => return None,
+        ConditionStatus::False => return Ok(&[]),
         ConditionStatus::Unknown => {}
     }
     match view.nodes.as_slice() {
@@ -198,11 +240,9 @@ fn register(view: &ClaimView<'_>, set: &mut ConditionSet, fields: &mut Value) ->
         }
         // One that is being deleted takes no finalizer any more.
         [node] if node.meta.deleting.is_none() => {
-            return Some(Step::SyncNode {
-                node: node.name().clone(),
-                patch: registration::sync(view.claim, node),
-                lacks_taint: registration::lacks_taint(node),
-            });
+            let pending = take_in(view, node, asked)?;
+            set.set_unknown("Registered", hooks::REASON, &hooks::message(pending));
+            return Ok(pending);
         }
         [] | [_] => set.set_unknown("Registered", "NodeNotFound", NO_NODE),
         [_, _, ..] => set.set_false(
@@ -211,7 +251,43 @@ fn register(view: &ClaimView<'_>, set: &mut ConditionSet, fields: &mut Value) ->
             "Invariant violated, matched multiple nodes",
         ),
     }
-    None
+    Ok(&[])
+}
+
+/// The hooks that keep a Node from being registered, when nothing is left to do but to wait for them.
+///
+/// # Errors
+/// What comes before that: the Node is synced when it joins, and opened when no hook is pending.
+fn take_in<'a>(
+    view: &ClaimView<'_>,
+    node: &LiveNode,
+    asked: Option<&'a Registration>,
+) -> Result<&'a [Pending], Step> {
+    let claim = view.claim;
+    let is_taken_in = registration::is_taken_in(claim, node);
+    let sync = |patch: Value, opens: bool| Step::SyncNode {
+        node: node.name().clone(),
+        patch,
+        opens,
+        // That is told once.
+        lacks_taint: !is_taken_in && registration::lacks_taint(node),
+    };
+    if !view.terms.has_registration_hooks {
+        return Err(sync(registration::open(claim, node), true));
+    }
+    let Some(answer) = asked else {
+        return Err(Step::AskRegistration);
+    };
+    if !answer.pending.is_empty() {
+        return match is_taken_in {
+            true => Ok(&answer.pending),
+            false => Err(sync(registration::take_in(claim, node), false)),
+        };
+    }
+    Err(match hooks::labels(claim, answer) {
+        Some(patch) => Step::AddLabels(patch),
+        None => sync(registration::open(claim, node), true),
+    })
 }
 
 /// Sets `Initialized`, or says what comes before it. Once true it stays.
@@ -252,19 +328,19 @@ fn ending(
     if let (Some(grace), None) = (grace_period(claim), known) {
         return Step::SetDeadline(deleted.checked_add(grace).unwrap_or(Timestamp::MAX));
     }
-    // The Node of a claim that never registered is not ours.
-    if claim.is_true("Registered") {
-        let alive = |node: &&&LiveNode| node.meta.deleting.is_none();
-        let alive = view.nodes.iter().filter(alive);
-        let alive: Vec<(Name, Name)> = alive
-            .map(|node| (node.name().clone(), node.meta.uid.clone()))
-            .collect();
-        if !alive.is_empty() {
-            return Step::DeleteNodes(alive);
-        }
-        if !view.nodes.is_empty() {
-            return Step::Wait(Some(TERMINATION_POLL));
-        }
+    // The Node of a claim that never registered is not ours, unless it was taken in already.
+    let registered = claim.is_true("Registered");
+    let is_ours = |node: &&&LiveNode| registered || registration::is_taken_in(claim, node);
+    let ours: Vec<&&LiveNode> = view.nodes.iter().filter(is_ours).collect();
+    let alive = ours.iter().filter(|node| node.meta.deleting.is_none());
+    let alive: Vec<(Name, Name)> = alive
+        .map(|node| (node.name().clone(), node.meta.uid.clone()))
+        .collect();
+    if !alive.is_empty() {
+        return Step::DeleteNodes(alive);
+    }
+    if !ours.is_empty() {
+        return Step::Wait(Some(TERMINATION_POLL));
     }
     let Some(id) = &claim.provider_id else {
         return Step::Release(without_finalizer(&claim.meta));

@@ -13,6 +13,8 @@ pub struct Terms {
     pub classes: &'static [ClassKind],
     /// How long a launch may take.
     pub launch_timeout: Duration,
+    /// It has a say in when a Node is registered.
+    pub has_registration_hooks: bool,
 }
 
 impl Terms {
@@ -22,6 +24,7 @@ impl Terms {
         Self {
             classes: cloud.classes(),
             launch_timeout: cloud.launch_timeout(),
+            has_registration_hooks: cloud.has_registration_hooks(),
         }
     }
 

@@ -1,11 +1,15 @@
 //! Upstream behaviors about what decisions rest on, and about commands under way.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use joiner_api::labels::aws::CAPACITY_RESERVATION_ID;
+use joiner_api::labels::{CAPACITY_TYPE, ZONE};
 use joiner_disruption::{Member, Settings};
-use joiner_model::Policy;
+use joiner_model::{InstanceType, NanoDollars, Offering, Policy, Resources};
+use joiner_state::NodeClassRef;
 use joiner_state::live::{Ask, Asked, Change, ClusterState, Kind, Snapshot, What};
 use serde_json::{Value, json};
 
@@ -13,6 +17,7 @@ use super::fleet::{Facts, fleet};
 use super::moves::Book;
 use super::queue::{Step, next_step, time_limit};
 use super::{COMMAND, Intent, execute, is_launching, is_stale, matters};
+use crate::catalogs::Lists;
 use crate::claim::made::{Cluster, at, going_node, launched, merge, node, pod, pool, text};
 use crate::nominations::Nominations;
 
@@ -32,9 +37,9 @@ fn cluster() -> Cluster {
         .with(Kind::Node, node(&of_pool()))
 }
 
-fn asked(snapshot: &Snapshot, now: Timestamp) -> Asked {
+fn asked(snapshot: &Snapshot, catalogs: &Lists, now: Timestamp) -> Asked {
     snapshot.problem(&Ask {
-        catalogs: &BTreeMap::new(),
+        catalogs,
         policy: Policy::default(),
         now,
         planned: &BTreeSet::new(),
@@ -43,8 +48,17 @@ fn asked(snapshot: &Snapshot, now: Timestamp) -> Asked {
 }
 
 fn members_at(cluster: &Cluster, nominations: &Nominations, now: Timestamp) -> Vec<Member> {
+    members_of(cluster, &Lists::new(), nominations, now)
+}
+
+fn members_of(
+    cluster: &Cluster,
+    catalogs: &Lists,
+    nominations: &Nominations,
+    now: Timestamp,
+) -> Vec<Member> {
     let snapshot = cluster.snapshot();
-    let asked = asked(&snapshot, now);
+    let asked = asked(&snapshot, catalogs, now);
     let facts = Facts {
         snapshot: &snapshot,
         nominations,
@@ -69,6 +83,48 @@ fn only(cluster: &Cluster) -> Member {
 
 fn annotated(key: &str, value: &str) -> Value {
     json!({"metadata": {"annotations": {key: value}}})
+}
+
+/// Type `m`, with two reservations in zone a: `dear` for 4, `cheap` for 2.
+fn reserved_catalog() -> Lists {
+    let offering = |id: &str, nanos| Offering {
+        labels: [
+            (ZONE, "a"),
+            (CAPACITY_TYPE, "reserved"),
+            (CAPACITY_RESERVATION_ID, id),
+        ]
+        .map(|(key, value)| (key.into(), value.into()))
+        .into(),
+        price: NanoDollars::new(nanos),
+        available: true,
+        reservation: Some((id.into(), 1)),
+        extra_capacity: Resources::new(),
+    };
+    let own = InstanceType {
+        name: "m".into(),
+        labels: BTreeMap::new(),
+        capacity: Resources::new(),
+        overhead: Resources::new(),
+        offerings: vec![offering("cheap", 2), offering("dear", 4)],
+    };
+    let class = NodeClassRef {
+        group: "karpenter.kwok.sh".into(),
+        kind: "KWOKNodeClass".into(),
+        name: "k".into(),
+    };
+    Lists::from([(class, Arc::new(vec![own]))])
+}
+
+#[test]
+fn core_204_members_are_priced_by_their_own_reservation() {
+    for (id, expected) in [("cheap", 2), ("dear", 4)] {
+        let mut own = cluster();
+        let labels = json!({"metadata": {"labels": {ZONE: "a", CAPACITY_TYPE: "reserved",
+            CAPACITY_RESERVATION_ID: id}}});
+        own.change(Kind::Node, "n", &labels);
+        let all = members_of(&own, &reserved_catalog(), &Nominations::default(), at(100));
+        assert_eq!(all[0].price, Some(NanoDollars::new(expected)), "{id}");
+    }
 }
 
 const KEEP: &str = "karpenter.sh/do-not-disrupt";
@@ -368,7 +424,12 @@ fn core_309_nothing_is_bought_twice_for_nodes_being_replaced() {
         "c",
         &annotated(COMMAND, &intent(&["c"], &["new"]).text()),
     );
-    let waiting = |own: &Cluster| asked(&own.snapshot(), at(100)).problem.pending().count();
+    let waiting = |own: &Cluster| {
+        asked(&own.snapshot(), &Lists::new(), at(100))
+            .problem
+            .pending()
+            .count()
+    };
     assert_eq!(
         waiting(&own),
         0,
@@ -386,7 +447,7 @@ fn core_309_nothing_is_bought_twice_for_nodes_being_replaced() {
         Kind::NodeClaim,
         launched(&["Launched", "Registered"], &claim),
     );
-    let problem = asked(&own.snapshot(), at(100)).problem;
+    let problem = asked(&own.snapshot(), &Lists::new(), at(100)).problem;
     let home = problem
         .nodes
         .iter()
@@ -465,7 +526,12 @@ fn core_335_a_daemon_counts_as_long_as_its_set_is_there() {
             "metadata": {"labels": {"app": "agent"}},
             "spec": {"containers": [{"name": "c", "image": "i"}]}}}});
     let mut own = cluster().with(Kind::DaemonSet, set);
-    let n = |own: &Cluster| asked(&own.snapshot(), at(100)).problem.daemons.len();
+    let n = |own: &Cluster| {
+        asked(&own.snapshot(), &Lists::new(), at(100))
+            .problem
+            .daemons
+            .len()
+    };
     assert_eq!(n(&own), 1);
     own.remove(Kind::DaemonSet, "agent");
     assert_eq!(n(&own), 0);

@@ -8,7 +8,7 @@ use joiner_api::types::{ConsolidationPolicy, NodePoolSpec};
 use joiner_disruption::{
     Budget, EvictionCost, Fleet, Member, Moved, Policy, PoolTerms, Reason, Settings, cost,
 };
-use joiner_model::{Name, NanoDollars, NodeIx, PodIx, Problem, keys};
+use joiner_model::{Name, NanoDollars, NodeIx, PodIx, Problem};
 use joiner_state::live::{Conditions as _, LiveClaim, LiveNode, LivePod, LivePool, Snapshot};
 
 use super::intent::Intent;
@@ -112,7 +112,7 @@ impl<'p> Index<'p> {
         self.nodes.get(name).copied()
     }
 
-    /// What a node of this type, zone and capacity type costs, available or not.
+    /// What a node costs, available or not.
     fn price(&self, node: &LiveNode) -> Option<NanoDollars> {
         let label = |key: &str| node.meta.label(key);
         let pool = self
@@ -127,12 +127,7 @@ impl<'p> Index<'p> {
         let own = types
             .into_iter()
             .find(|own| Some(&*own.name) == label(INSTANCE_TYPE))?;
-        let offering = own.offerings.iter().find(|offering| {
-            [keys::ZONE, keys::CAPACITY_TYPE]
-                .iter()
-                .all(|key| offering.labels.get(*key).map(AsRef::as_ref) == label(key))
-        })?;
-        Some(offering.price)
+        crate::catalogs::price(own, label)
     }
 }
 

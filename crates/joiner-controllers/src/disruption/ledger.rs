@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
-use joiner_api::labels::{CAPACITY_TYPE, INSTANCE_TYPE, ZONE};
+use joiner_api::labels::INSTANCE_TYPE;
 use joiner_model::{Name, NanoDollars};
 use joiner_runtime::Decision;
 use joiner_runtime::metric_names::{
@@ -297,11 +297,7 @@ fn price(ctx: &Ctx, snapshot: &Snapshot, claim: &LiveClaim) -> Option<NanoDollar
     let own = types
         .iter()
         .find(|own| Some(&*own.name) == label(INSTANCE_TYPE))?;
-    let offerings = own.offerings.iter().filter(|offering| {
-        let same = |key: &str| offering.labels.get(key).map(AsRef::as_ref) == label(key);
-        same(ZONE) && same(CAPACITY_TYPE)
-    });
-    offerings.map(|offering| offering.price).min()
+    crate::catalogs::price(own, label)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use joiner_api::labels::{CAPACITY_TYPE, INSTANCE_TYPE, ZONE};
+use joiner_api::labels::INSTANCE_TYPE;
 use joiner_api::types::ResourceMap;
 use joiner_model::{InstanceType, Labels, Name, NanoDollars, Resources};
 use joiner_runtime::metric_names::{NODEPOOLS_COST, NODEPOOLS_LIMIT, NODEPOOLS_USAGE};
@@ -69,15 +69,10 @@ pub(super) fn rows(now: &Snapshot, catalogs: &Lists) -> Vec<PoolRow> {
     rows.into_values().collect()
 }
 
-/// What a machine with these labels costs: the cheapest offering of that type, zone and capacity
-/// type, available or not.
+/// What a machine with these labels costs, available or not.
 fn price(types: &BTreeMap<&str, &InstanceType>, labels: &Labels) -> Option<NanoDollars> {
     let own = types.get(&**labels.get(INSTANCE_TYPE)?)?;
-    let offerings = own.offerings.iter().filter(|offering| {
-        let same = |key: &str| offering.labels.get(key) == labels.get(key);
-        same(ZONE) && same(CAPACITY_TYPE)
-    });
-    offerings.map(|offering| offering.price).min()
+    crate::catalogs::price(own, |key| labels.get(key).map(AsRef::as_ref))
 }
 
 fn amounts(given: Option<&ResourceMap>) -> Resources {

@@ -110,14 +110,15 @@ fn is_sold(offering: &Offering, labels: &Labels) -> bool {
     let reserved = labels
         .get(CAPACITY_TYPE)
         .is_some_and(|own| &**own == RESERVED);
-    let reservation = offering.reservation.is_some();
-    offering.labels.iter().all(|(key, value)| {
-        if &**key == CAPACITY_TYPE && reserved {
-            return &**value == RESERVED || &**value == ON_DEMAND;
-        }
-        if reserved && reservation && ![keys::ZONE, CAPACITY_TYPE].contains(&&**key) {
-            return true;
-        }
-        labels.get(key).is_none_or(|own| own == value)
+    offering.labels.iter().all(|(key, value)| match &**key {
+        CAPACITY_TYPE if reserved => [RESERVED, ON_DEMAND].contains(&&**value),
+        key if reserved && is_about_reservation(key) => true,
+        _ => labels.get(key).is_none_or(|own| own == value),
     })
+}
+
+/// Clouds have labels of their own for which reservation it is, and of what kind.
+fn is_about_reservation(key: &str) -> bool {
+    let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
+    name.contains("reservation-")
 }

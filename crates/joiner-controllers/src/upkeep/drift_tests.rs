@@ -303,6 +303,54 @@ fn core_234_a_type_that_is_not_sold_there_any_more_is_lost() {
     }
 }
 
+/// The same, with one more label on every offering.
+fn labeled_offerings(mut own: InstanceType, key: &str, value: &str) -> InstanceType {
+    for offering in &mut own.offerings {
+        offering.labels.insert(key.into(), value.into());
+    }
+    own
+}
+
+#[test]
+fn core_205_what_was_reserved_is_not_lost_while_it_is_sold_reserved_or_on_demand() {
+    const KIND: &str = "karpenter.k8s.aws/capacity-reservation-type";
+    const TENANCY: &str = "karpenter.k8s.aws/instance-tenancy";
+    let own = json!({"node.kubernetes.io/instance-type": "m", "topology.kubernetes.io/zone": "a",
+        "karpenter.sh/capacity-type": "reserved", "karpenter.k8s.aws/capacity-reservation-id": "r-1",
+        KIND: "default", TENANCY: "default"});
+    let other = |key: &str| labeled_offerings(sold("m", &["a/reserved/r-2"]), key, "other");
+    let now = world(labeled(&own), &json!({}));
+    for (sold, lost) in [
+        (sold("m", &["a/reserved/r-1"]), false),
+        (sold("m", &["a/reserved/r-2"]), false),
+        (sold("m", &["a/reserved"]), false),
+        (other(KIND), false),
+        (sold("m", &["a/on-demand"]), false),
+        (sold("m", &["a/spot", "b/spot", "a/on-demand"]), false),
+        (sold("m", &["a/spot"]), true),
+        (
+            sold("m", &["a/spot", "b/on-demand", "b/reserved/r-1"]),
+            true,
+        ),
+        // Only the reservation does not count.
+        (other(TENANCY), true),
+        (sold("m", &[]), true),
+        (sold("c", &["a/reserved/r-1", "a/on-demand"]), true),
+    ] {
+        let types = [sold];
+        let found = is_type_lost(now.claim("c").unwrap(), &types);
+        assert_eq!(found, lost, "{types:?}");
+    }
+    // Others do not get away with what was bought as something else.
+    let mut ordinary = own;
+    ordinary["karpenter.sh/capacity-type"] = json!("on-demand");
+    let now = world(labeled(&ordinary), &json!({}));
+    assert!(is_type_lost(
+        now.claim("c").unwrap(),
+        &[sold("m", &["a/reserved/r-1"])]
+    ));
+}
+
 #[test]
 fn core_233_the_reason_is_on_the_claim_until_it_is_no_longer_true() {
     let mut cluster = Cluster::default().with(Kind::NodeClaim, launched(&["Launched"], &json!({})));

@@ -11,6 +11,7 @@ mod churn;
 mod disruption;
 mod drain;
 mod gates;
+mod hooks;
 mod interruption;
 mod lifecycle;
 mod plane;

@@ -21,6 +21,17 @@ async fn pool_is(stage: &Stage, kind: &str, expected: &str) {
         .await;
 }
 
+/// What a pod of an app was told about why it has no place.
+async fn failed_scheduling(stage: &Stage, app: &str) -> Option<String> {
+    let events = stage.list(crate::stage::EVENTS).await;
+    let of = |own: &&Value| {
+        let pod = own["involvedObject"]["name"].as_str().unwrap_or_default();
+        let ours = own["source"]["component"] == "karpenter";
+        own["reason"] == "FailedScheduling" && ours && pod.starts_with(app)
+    };
+    events.iter().find(of).map(|own| own["message"].to_string())
+}
+
 on_both!(a_pool_without_its_class_buys_nothing, quick());
 async fn a_pool_without_its_class_buys_nothing(stage: &Stage) {
     let class = json!({"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "later"});
@@ -71,19 +82,10 @@ async fn a_pod_that_fits_nowhere_is_told_why(stage: &Stage) {
     stage
         .deployment("lost", 1, "500m", selector("nowhere"))
         .await;
-    let about = async |stage: &Stage, app: &str| {
-        let events = stage.list(crate::stage::EVENTS).await;
-        let of = |own: &&Value| {
-            let pod = own["involvedObject"]["name"].as_str().unwrap_or_default();
-            let ours = own["source"]["component"] == "karpenter";
-            own["reason"] == "FailedScheduling" && ours && pod.starts_with(app)
-        };
-        events.iter().find(of).map(|own| own["message"].to_string())
-    };
     for (app, word) in [("huge", "cpu"), ("lost", "zone")] {
         stage
             .until(&format!("{app} is told"), 60, async |stage| {
-                let message = about(stage, app).await.unwrap_or_default();
+                let message = failed_scheduling(stage, app).await.unwrap_or_default();
                 message.contains(word)
             })
             .await;
@@ -101,4 +103,60 @@ async fn a_pod_that_fits_nowhere_is_told_why(stage: &Stage) {
     let n_nodes = stage.agrees().await;
     assert!((1..=2).contains(&n_nodes), "{n_nodes} nodes");
     assert_eq!(stage.list(NODES).await.len(), n_nodes);
+}
+
+/// The embedded scheduler does not mind claims for devices, so these pods are large enough to need a
+/// node of their own.
+#[tokio::test(start_paused = true)]
+async fn core_206_pods_that_claim_devices_are_told_and_others_get_nodes() {
+    let stage = Stage::embedded(quick()).await;
+    let container = |name: &str, claims: Value| {
+        json!({"name": name, "image": "pause",
+            "resources": {"requests": {"cpu": "3"}, "claims": claims}})
+    };
+    let (none, gpu) = (json!([]), json!([{"name": "gpu"}]));
+    let plain = container("c", none);
+    let (claims, first) = (container("c", gpu.clone()), container("first", gpu));
+    let claim = json!([{"name": "gpu", "resourceClaimName": "one"}]);
+    // A wish that would be given up, if anything were tried.
+    let wish = json!({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+        {"weight": 1, "preference": {"matchExpressions": [
+            {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["nowhere"]}]}}]}});
+    let refused = [
+        ("whole", json!({"containers": [plain]})),
+        ("inside", json!({"containers": [claims], "affinity": wish})),
+        (
+            "before",
+            json!({"containers": [plain], "initContainers": [first]}),
+        ),
+    ];
+    for (app, mut spec) in refused.clone() {
+        spec["resourceClaims"] = claim.clone();
+        stage.deployment(app, 1, "3", spec).await;
+    }
+    stage.deployment("web", 1, "500m", json!({})).await;
+    // All wait by now, and are in the same batch.
+    stage.pool("general", json!({})).await;
+    let words = "it claims devices (resourceClaims), which is not supported yet";
+    for (app, _) in &refused {
+        stage
+            .until(&format!("{app} is told"), 60, async |stage| {
+                let message = failed_scheduling(stage, app).await.unwrap_or_default();
+                message.contains(words) && !message.contains("; ")
+            })
+            .await;
+    }
+    let runs = async |stage: &Stage| {
+        let pods = stage.list(crate::stage::PODS).await;
+        let up = |own: &&Value| own["status"]["phase"] == "Running";
+        let app = |own: &Value| own["metadata"]["labels"]["app"].to_string();
+        let up: Vec<String> = pods.iter().filter(up).map(app).collect();
+        up == ["\"web\""]
+    };
+    stage.until("the other pod runs", 60, runs).await;
+    stage
+        .stays("nothing is bought for devices", 15, async |stage| {
+            runs(stage).await && stage.list(CLAIMS).await.len() == 1
+        })
+        .await;
 }

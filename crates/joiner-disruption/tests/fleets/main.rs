@@ -11,5 +11,6 @@ mod emptying;
 mod moving;
 mod pinning;
 mod properties;
+mod reserved;
 mod spot;
 mod stage;

@@ -7,7 +7,7 @@ use joiner_disruption::{
     Budget, Command, Decision, EvictionCost, Fleet, Member, Memory, Method, Moved, PoolTerms,
     Reason, Settings, cost, decide, question,
 };
-use joiner_model::{Name, NanoDollars, Node, NodeIx, Pod, PodIx, Problem, keys};
+use joiner_model::{Name, NanoDollars, Node, NodeIx, Offering, Pod, PodIx, Problem, keys};
 use joiner_testkit::{NodeBuilder, Outcome, World, node};
 
 /// Cores, gibibytes and the type's name, as in [`World::standard`].
@@ -105,7 +105,7 @@ impl Stage {
                 .iter()
                 .position(|p| p.name == pool)
                 .expect("its pool"),
-            price: price_of(&self.problem, &type_name, &zone, &capacity_type),
+            price: price_of(&self.problem, node),
             capacity_type,
             zone,
             type_name,
@@ -309,24 +309,13 @@ impl Stage {
     }
 }
 
-fn price_of(
-    problem: &Problem,
-    type_name: &str,
-    zone: &str,
-    capacity_type: &str,
-) -> Option<NanoDollars> {
-    let ty = problem
-        .types
-        .iter()
-        .find(|ty| ty.name.as_ref() == type_name)?;
-    let mut offerings = ty.offerings.iter();
-    let is = |labels: &joiner_model::Labels, key: &str, value: &str| {
-        labels.get(key).is_some_and(|own| own.as_ref() == value)
-    };
-    let found = offerings.find(|o| {
-        is(&o.labels, keys::ZONE, zone) && is(&o.labels, keys::CAPACITY_TYPE, capacity_type)
-    });
-    found.map(|offering| offering.price)
+/// What the cheapest offering of its type with the labels of a node costs.
+fn price_of(problem: &Problem, node: &Node) -> Option<NanoDollars> {
+    let name = node.labels.get(keys::INSTANCE_TYPE)?;
+    let ty = problem.types.iter().find(|ty| ty.name == *name)?;
+    let is_own = |o: &&Offering| o.labels.iter().all(|(k, v)| node.labels.get(k) == Some(v));
+    let own = ty.offerings.iter().filter(is_own);
+    own.map(|offering| offering.price).min()
 }
 
 fn launched(problem: &Problem, launch: &joiner_model::Launch, number: usize) -> Node {

@@ -233,6 +233,41 @@ fn core_059_060_pods_that_must_not_be_placed_say_why() {
 }
 
 #[test]
+fn core_206_claims_for_devices_of_a_pod_or_any_container() {
+    let why = "it claims devices (resourceClaims), which is not supported yet";
+    let claims = "{resources: {claims: [{name: gpu}], requests: {cpu: 1}}}";
+    for spec in [
+        "{resourceClaims: [{name: gpu, resourceClaimName: one}]}".to_owned(),
+        "{resourceClaims: [{name: gpu, resourceClaimTemplateName: many}]}".to_owned(),
+        format!("{{containers: [{{}}, {claims}]}}"),
+        format!("{{containers: [{{}}], initContainers: [{claims}]}}"),
+        "{containers: [{}], resources: {claims: [{name: gpu}]}}".to_owned(),
+        // It comes before whatever else is odd about a pod.
+        format!("{{containers: [{claims}], nodeSelector: {{kubernetes.io/hostname: n1}}}}"),
+    ] {
+        assert_eq!(ignored("", &spec).as_deref(), Some(why), "{spec}");
+    }
+    for spec in [
+        "{resourceClaims: [], containers: [{resources: {claims: []}}]}",
+        "{resourceClaims: null, containers: [{resources: {claims: null}}]}",
+        "{containers: [{resources: {requests: {nvidia.com/gpu: 1}}}]}",
+    ] {
+        assert_eq!(ignored("", spec), None, "{spec}");
+    }
+}
+
+#[test]
+fn core_206_pods_of_the_same_batch_are_read_as_ever() {
+    let text = pod_with("{resourceClaims: [{name: gpu}]}")
+        + "---\n{apiVersion: v1, kind: Pod, metadata: {name: q}, spec: {containers: [{}]}}\n";
+    let input = read(&text);
+    let waiting: Vec<&str> = (input.problem.pending())
+        .map(|ix| &*input.problem.pods[ix.0 as usize].name)
+        .collect();
+    assert_eq!(waiting, ["default/q"]);
+}
+
+#[test]
 fn tolerations_and_ports() {
     let shape = shape_of(
         "{hostNetwork: true, tolerations: [{operator: Exists}, {key: a, value: b, effect: NoExecute}, {key: num, operator: Gt, value: '3'}],

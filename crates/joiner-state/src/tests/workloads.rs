@@ -249,7 +249,11 @@ fn core_131_134_which_daemons_count() {
     };
     let input = read(
         &(daemon("up", "{nodeSelector: {karpenter.sh/registered: 'true'}}")
-            + &daemon("devices", "{resourceClaims: [{name: gpu}]}")),
+            + &daemon("devices", "{resourceClaims: [{name: gpu}]}")
+            + &daemon(
+                "inside",
+                "{initContainers: [{resources: {claims: [{name: gpu}]}}]}",
+            )),
     );
     let names: Vec<&str> = input.problem.daemons.iter().map(|d| &*d.name).collect();
     assert_eq!(names, ["default/up"]);
@@ -257,6 +261,9 @@ fn core_131_134_which_daemons_count() {
     assert_eq!(selector[0].to_string(), "karpenter.sh/registered In [true]");
     assert_eq!(
         input.warnings,
-        ["DaemonSet default/devices claims devices and is not counted"]
+        [
+            "DaemonSet default/devices claims devices and is not counted",
+            "DaemonSet default/inside claims devices and is not counted"
+        ]
     );
 }

@@ -57,10 +57,11 @@ wire! {
         restart_policy: Text<'a>,
     }
 
-    /// Requests and limits.
+    /// Requests, limits, and claims for devices.
     struct ContainerResources<'a> {
         requests: Amounts<'a>,
         limits: Amounts<'a>,
+        claims: Vec<serde::de::IgnoredAny>,
     }
 
     /// A port of a container.

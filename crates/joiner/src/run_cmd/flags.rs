@@ -178,8 +178,15 @@ pub(crate) struct AcceptedFlags {
         hide = true
     )]
     log_error_output_paths: String,
-    /// Accepted for compatibility: pods that claim devices are never planned for
-    #[arg(long, env = "IGNORE_DRA_REQUESTS", default_value = "true", hide = true)]
+    /// Accepted for compatibility: pods that claim devices are never planned for, and false is refused
+    #[arg(
+        long,
+        env = "IGNORE_DRA_REQUESTS",
+        default_value = "true",
+        num_args = 0..=1,
+        default_missing_value = "true",
+        hide = true
+    )]
     ignore_dra_requests: String,
 }
 
@@ -202,6 +209,7 @@ impl RunFlags {
                  Strict or BestEffort"
             ),
         };
+        self.check_dra_requests()?;
         let gates = gates(&self.feature_gates)?;
         Ok(Settings {
             batching: Batching {
@@ -219,6 +227,24 @@ impl RunFlags {
 }
 
 impl RunFlags {
+    /// Pods that claim devices are not planned for. Who counts on it hears so at once, and not from
+    /// pods that wait.
+    fn check_dra_requests(&self) -> anyhow::Result<()> {
+        match truth(&self.accepted.ignore_dra_requests) {
+            Some(true) => Ok(()),
+            Some(false) => bail!(
+                "validating cli flags / env vars, IGNORE_DRA_REQUESTS is false, but nodes for pods \
+                 that claim devices (Dynamic Resource Allocation) are not supported yet: leave out \
+                 --ignore-dra-requests, or set it to true; such pods then wait and get an event, \
+                 and all others get nodes"
+            ),
+            None => bail!(
+                "validating cli flags / env vars, invalid IGNORE_DRA_REQUESTS {:?}: it is true",
+                self.accepted.ignore_dra_requests
+            ),
+        }
+    }
+
     fn disruption(&self, gates: FeatureGates) -> DisruptionSettings {
         let settings = DisruptionSettings {
             spot_to_spot: gates.spot_to_spot_consolidation,
@@ -241,6 +267,15 @@ fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Reads true or false in all the ways that upstream takes.
+fn truth(text: &str) -> Option<bool> {
+    match text {
+        "true" | "True" | "TRUE" | "t" | "T" | "1" => Some(true),
+        "false" | "False" | "FALSE" | "f" | "F" | "0" => Some(false),
+        _ => None,
+    }
+}
+
 /// Reads `Name=bool,…`. Names that nobody knows are ignored, as upstream does.
 fn gates(text: &str) -> anyhow::Result<FeatureGates> {
     let mut gates = FeatureGates::default();
@@ -252,11 +287,10 @@ fn gates(text: &str) -> anyhow::Result<FeatureGates> {
         let (name, value) = part
             .split_once('=')
             .with_context(|| format!("invalid FEATURE_GATES: {part:?} is not Name=bool"))?;
-        let value = match value.trim() {
-            "true" | "True" | "TRUE" | "t" | "1" => true,
-            "false" | "False" | "FALSE" | "f" | "0" => false,
-            other => bail!("invalid FEATURE_GATES: {other:?} of {name} is not true or false"),
-        };
+        let value = value.trim();
+        let value = truth(value).with_context(|| {
+            format!("invalid FEATURE_GATES: {value:?} of {name} is not true or false")
+        })?;
         match name.trim() {
             "NodeRepair" => gates.node_repair = value,
             "ReservedCapacity" => gates.reserved_capacity = value,
@@ -311,6 +345,30 @@ mod tests {
         assert_eq!(settings.preferences, PreferencePolicy::Ignore);
         for wrong in ["--preference-policy=Maybe", "--min-values-policy=None"] {
             assert!(parsed(&[wrong]).settings().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn core_206_device_claims_cannot_be_asked_for() {
+        for flags in [
+            &[][..],
+            &["--ignore-dra-requests"],
+            &["--ignore-dra-requests=true"],
+            &["--ignore-dra-requests=1"],
+        ] {
+            assert!(parsed(flags).settings().is_ok(), "{flags:?}");
+        }
+        for (flag, words) in [
+            (
+                "--ignore-dra-requests=false",
+                "not supported yet: leave out",
+            ),
+            ("--ignore-dra-requests=0", "not supported yet: leave out"),
+            ("--ignore-dra-requests=maybe", "\"maybe\": it is true"),
+        ] {
+            let error = parsed(&[flag]).settings().unwrap_err().to_string();
+            assert!(error.contains("IGNORE_DRA_REQUESTS"), "{error}");
+            assert!(error.contains(words), "{flag}: {error}");
         }
     }
 

@@ -39,7 +39,7 @@ async fn without_a_cloud_it_explains_and_stops() {
 
 #[tokio::test]
 async fn bad_flags_and_variables_are_named() {
-    let flags: [(&[&str], &str); 9] = [
+    let flags: [(&[&str], &str); 10] = [
         (&["--cloud", "moon"], "invalid value 'moon' for '--cloud"),
         (
             &["--log-level", "loud"],
@@ -64,6 +64,10 @@ async fn bad_flags_and_variables_are_named() {
         (
             &["--feature-gates", "NodeRepair=maybe"],
             "\"maybe\" of NodeRepair is not true or false",
+        ),
+        (
+            &["--ignore-dra-requests=false"],
+            "leave out --ignore-dra-requests, or set it to true",
         ),
         (&["--metrics-port", "99999"], "99999 is not in 0..=65535"),
         (&["--nonsense"], "unexpected argument '--nonsense'"),
@@ -91,6 +95,11 @@ async fn bad_flags_and_variables_are_named() {
             "\"NodeRepair\" is not Name=bool",
         ),
         ("LOG_LEVEL", "loud", "invalid LOG_LEVEL \"loud\""),
+        (
+            "IGNORE_DRA_REQUESTS",
+            "false",
+            "IGNORE_DRA_REQUESTS is false, but",
+        ),
         (
             "BATCH_MAX_DURATION",
             "1x",

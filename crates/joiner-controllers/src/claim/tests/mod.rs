@@ -1,31 +1,37 @@
 //! What becomes of claims, step by step.
 
 mod ending;
+mod hooks;
 mod joining;
 
 use jiff::Timestamp;
-use joiner_cloud::{Instance, LaunchError, Order, ProviderId, Termination};
+use joiner_cloud::{Instance, LaunchError, Order, ProviderId, Registration, Termination};
 use joiner_model::{Labels, ResourceName, Resources};
 use joiner_state::live::Kind;
 use serde_json::{Value, json};
 
 use super::launch::{self, NotLaunched};
 use super::made::{Cluster, at, claim, launched, merge, node, pool, terms, text};
-use super::{ClaimView, Step, next_step};
+use super::{Answer, ClaimView, Step, Terms, next_step};
 use crate::health::Outcome;
 
 /// How a cloud answers an order.
 type Launches = fn(&Order) -> Result<Instance, LaunchError>;
 
-/// A cloud that launches as given and says this of machines that are to end.
+/// What registration hooks say.
+type Hooks = fn() -> Registration;
+
+/// A cloud that launches as given and says this of machines that are to end and of Nodes that join.
 struct FakeCloud {
     launch: Launches,
     end: Termination,
+    hooks: Option<Hooks>,
 }
 
 const GOOD: FakeCloud = FakeCloud {
     launch: |order| Ok(machine(order)),
     end: Termination::Gone,
+    hooks: None,
 };
 
 fn machine(order: &Order) -> Instance {
@@ -53,8 +59,12 @@ fn settle(cluster: &mut Cluster, cloud: &FakeCloud, now: Timestamp) -> Vec<Strin
     let mut asked = None;
     for _ in 0..20 {
         let snapshot = cluster.snapshot();
-        let view = ClaimView::of(&snapshot, "c", terms()).unwrap();
-        let step = next_step(&view, asked, now);
+        let terms = Terms {
+            has_registration_hooks: cloud.hooks.is_some(),
+            ..terms()
+        };
+        let view = ClaimView::of(&snapshot, "c", terms).unwrap();
+        let step = next_step(&view, asked.as_ref(), now);
         told.push(word(&step));
         match step {
             Step::Wait(_) => return told,
@@ -82,6 +92,11 @@ fn settle(cluster: &mut Cluster, cloud: &FakeCloud, now: Timestamp) -> Vec<Strin
                     }
                 },
             },
+            Step::AskRegistration => {
+                let answer = cloud.hooks.unwrap()();
+                asked = Some(Answer::Registration(answer));
+            }
+            Step::AddLabels(patch) => cluster.change(Kind::NodeClaim, "c", &patch),
             Step::SyncNode { node, patch, .. } => cluster.change(Kind::Node, &node, &patch),
             Step::MarkInitialized(node) => {
                 let patch = json!({"metadata": {"labels": {"karpenter.sh/initialized": "true"}}});
@@ -99,12 +114,12 @@ fn settle(cluster: &mut Cluster, cloud: &FakeCloud, now: Timestamp) -> Vec<Strin
                     cluster.delete(Kind::Node, &node, now);
                 }
             }
-            Step::Terminate(_) => asked = Some(cloud.end),
+            Step::Terminate(_) => asked = Some(Answer::Termination(cloud.end)),
             Step::Release(patch) => {
                 cluster.change(Kind::NodeClaim, "c", &patch);
                 return told;
             }
-            Step::Misunderstood(_) | Step::GiveUp(_) => return told,
+            Step::Misunderstood(_) | Step::GiveUp(_) | Step::HooksFailed(_) => return told,
         }
     }
     panic!("it never settles: {told:?}");
@@ -117,10 +132,14 @@ fn word(step: &Step) -> String {
         Step::Hold(_) => "hold".to_owned(),
         Step::Launch(_) => "launch".to_owned(),
         Step::Misunderstood(why) => format!("misunderstood: {why}"),
+        Step::AskRegistration => "ask hooks".to_owned(),
+        Step::AddLabels(_) => "add labels".to_owned(),
+        Step::SyncNode { opens: false, .. } => "take in".to_owned(),
         Step::SyncNode { lacks_taint, .. } if *lacks_taint => "sync a bare node".to_owned(),
         Step::SyncNode { .. } => "sync".to_owned(),
         Step::MarkInitialized(_) => "mark".to_owned(),
         Step::Write(_) => "write".to_owned(),
+        Step::HooksFailed(failure) => failure.clone(),
         Step::GiveUp(given_up) => format!("give up: {}", given_up.reason),
         Step::SetDeadline(_) => "set deadline".to_owned(),
         Step::DeleteNodes(nodes) => format!("delete {} nodes", nodes.len()),
