@@ -189,3 +189,11 @@ pub struct Decision {
     /// What-if questions asked.
     pub n_what_ifs: u32,
 }
+
+/// How many pods move, in words.
+pub(crate) fn pods_move(n_pods: usize) -> String {
+    match n_pods {
+        1 => "1 pod moves".to_owned(),
+        n => format!("{n} pods move"),
+    }
+}

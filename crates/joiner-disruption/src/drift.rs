@@ -7,7 +7,7 @@ use joiner_model::{NanoDollars, Plan};
 
 use crate::budget::Allowances;
 use crate::candidates::{Class, blocked};
-use crate::command::{Command, Method, Reason};
+use crate::command::{Command, Method, Reason, pods_move};
 use crate::cost;
 use crate::fleet::{Fleet, Member};
 use crate::memory::Memory;
@@ -124,10 +124,10 @@ fn with(
         claims: vec![member.claim.clone()],
         move_cost: cost::of_move(fleet, &[m], n_launches),
         why: format!(
-            "{} is drifted; {} pods move, {n_launches} new for ${price_after} instead of \
+            "{} is drifted; {}, {n_launches} new for ${price_after} instead of \
              ${price_before} an hour",
             member.name,
-            member.pods.len(),
+            pods_move(member.pods.len()),
         ),
         plan,
         is_tight: false,

@@ -6,6 +6,7 @@
 //! on it is kept for the pod. It is a hint: when the pod fits better elsewhere, or nowhere, nothing is
 //! lost, and the pod is planned for again.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -33,7 +34,8 @@ const SPREAD_KEPT_MAX: Duration = Duration::from_secs(12);
 /// Proposals that are written at the same time.
 const AT_ONCE: usize = 16;
 
-/// The pods of a plan whose nodes are still to come.
+/// The pods of a plan whose nodes are still to come. The largest of each node come first: should there
+/// be no time to propose to all, the small ones find a place most easily.
 pub(super) fn planned(
     now: &Snapshot,
     asked: &Asked,
@@ -53,24 +55,23 @@ pub(super) fn planned(
                 continue;
             };
             let shape = &problem.shapes[pod.shape.0 as usize];
-            let spread = (!shape.spreads.is_empty()).then(|| shape.precedence().size);
-            all.push((
-                spread,
-                PlannedPod {
-                    name: live.name.clone(),
-                    uid: live.uid.clone(),
-                    claim: claim.clone(),
-                    standing: Standing::Alone,
-                },
-            ));
+            let pod = PlannedPod {
+                name: live.name.clone(),
+                uid: live.uid.clone(),
+                claim: claim.clone(),
+                standing: Standing::Alone,
+            };
+            all.push((shape.precedence().size, !shape.spreads.is_empty(), pod));
         }
     }
-    let largest = all.iter().filter_map(|(spread, _)| *spread).max();
-    let standing = |(spread, pod): (Option<u64>, PlannedPod)| PlannedPod {
-        standing: match spread {
-            None => Standing::Alone,
-            Some(_) if spread == largest => Standing::Foremost,
-            Some(_) => Standing::Yielding,
+    all.sort_by_key(|(size, _, _)| Reverse(*size));
+    let spread = all.iter().filter(|(_, is_spread, _)| *is_spread);
+    let largest = spread.map(|(size, _, _)| *size).max();
+    let standing = |(size, is_spread, pod): (u64, bool, PlannedPod)| PlannedPod {
+        standing: match is_spread {
+            false => Standing::Alone,
+            true if Some(size) == largest => Standing::Foremost,
+            true => Standing::Yielding,
         },
         ..pod
     };

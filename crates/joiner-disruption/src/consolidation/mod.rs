@@ -13,7 +13,7 @@ mod search;
 
 use joiner_model::{Launch, NanoDollars, Plan, PodIx};
 
-use crate::command::{Command, Method, Reason};
+use crate::command::{Command, Method, Reason, pods_move};
 use crate::cost;
 use crate::fleet::Fleet;
 use crate::whatif::{Answer, Effort, Purpose, WhatIf};
@@ -209,7 +209,8 @@ impl Offer {
                 .collect(),
             why: format!(
                 "{fate}; ${price_before} an hour before, ${price_after} after; \
-                 {n_pods} pods move for ${}",
+                 {} for ${}",
+                pods_move(n_pods),
                 self.move_cost
             ),
             is_tight: !fleet.settings.upstream

@@ -37,7 +37,7 @@ fn core_266_a_cheaper_type() {
         (dollars(0.4), dollars(0.1))
     );
     assert_eq!(command.move_cost, dollars(0.003));
-    let words = "1 node becomes 1; $0.40 an hour before, $0.10 after; 1 pods move for $0.003";
+    let words = "1 node becomes 1; $0.40 an hour before, $0.10 after; 1 pod moves for $0.003";
     assert_eq!(command.why, words);
     // Only types that are sure to be cheaper stay on the list.
     let listed = command.plan.launches[0].types.iter();
