@@ -9,6 +9,7 @@
 
 mod catalog;
 pub mod keys;
+mod labels;
 mod money;
 mod node;
 mod plan;
@@ -22,6 +23,7 @@ mod selector;
 mod taint;
 
 pub use catalog::{InstanceType, Offering, OfferingIx, TypeIx};
+pub use labels::Labels;
 pub use money::NanoDollars;
 pub use node::{Node, NodeIx};
 pub use plan::{Cost, Launch, Placement, Plan, Unplaced};
@@ -34,7 +36,7 @@ pub use problem::{MinValuesPolicy, Policy, PreferencePolicy, Problem, StepLimit}
 pub use refusal::{PoolRefusal, Refusal, Ruling};
 pub use requirement::{Incompatible, Operator, Requirement, RequirementError, Requirements};
 pub use resources::{ResourceName, Resources, render_amount};
-pub use selector::{Labels, Selector, SelectorExpr, SelectorOp};
+pub use selector::{Selector, SelectorExpr, SelectorOp};
 pub use taint::{Effect, Taint, Toleration, TolerationOp, tolerates_all};
 
 /// A shared, immutable piece of text: names, label keys and values.

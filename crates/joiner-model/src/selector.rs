@@ -1,11 +1,8 @@
 //! Label selectors over pods and namespaces.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use crate::Name;
-
-/// Labels of an object.
-pub type Labels = BTreeMap<Name, Name>;
+use crate::{Labels, Name};
 
 /// What one expression of a selector asks of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

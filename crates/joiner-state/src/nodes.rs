@@ -43,6 +43,10 @@ pub(crate) struct ClaimRecord {
 }
 
 impl NodeRecord {
+    pub(crate) fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
     pub(crate) fn capacity(&self) -> &Resources {
         &self.capacity
     }
@@ -55,6 +59,10 @@ impl NodeRecord {
 impl ClaimRecord {
     pub(crate) fn labels(&self) -> &Labels {
         &self.labels
+    }
+
+    pub(crate) fn capacity(&self) -> &Resources {
+        &self.capacity
     }
 
     pub(crate) fn taints(&self) -> &[Taint] {

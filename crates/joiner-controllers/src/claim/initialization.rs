@@ -29,7 +29,7 @@ pub(super) fn blocker(claim: &LiveClaim, node: &LiveNode) -> Option<(&'static st
     let requests = requests(claim).unwrap_or_default();
     let missing = requests
         .iter()
-        .find(|(name, amount)| *amount > 0 && node.allocatable.get(name) == 0);
+        .find(|(name, amount)| *amount > 0 && node.allocatable().get(name) == 0);
     let (name, _) = missing?;
     let message = format!("Resource \"{name}\" was requested but not registered");
     Some(("ResourceNotRegistered", message))

@@ -89,12 +89,12 @@ impl NodeRow {
     fn amounts(&self, family: &str) -> Resources {
         let node = &self.node;
         match family {
-            NODES_ALLOCATABLE => node.allocatable.clone(),
+            NODES_ALLOCATABLE => node.allocatable().clone(),
             NODES_TOTAL_POD_REQUESTS => self.pods.clone(),
             NODES_TOTAL_DAEMON_REQUESTS => self.daemons.clone(),
             NODES_TOTAL_POD_LIMITS => self.pod_limits.clone(),
             NODES_TOTAL_DAEMON_LIMITS => self.daemon_limits.clone(),
-            NODES_SYSTEM_OVERHEAD => node.capacity.minus_saturating(&node.allocatable),
+            NODES_SYSTEM_OVERHEAD => node.capacity().minus_saturating(node.allocatable()),
             _ => Resources::new(),
         }
     }
@@ -129,7 +129,7 @@ pub(super) fn utilization(rows: &[NodeRow], emit: Emit<'_>) {
     let (mut asked, mut offered) = (Resources::new(), Resources::new());
     for row in rows {
         asked.add(&row.pods);
-        offered.add(&row.node.allocatable);
+        offered.add(row.node.allocatable());
     }
     let offered = offered.iter().filter(|(_, own)| *own > 0);
     for (name, own) in offered {

@@ -9,7 +9,6 @@ use joiner_api::types::ResourceMap;
 use joiner_model::{Name, ResourceName, Resources};
 use joiner_runtime::ApiFailure;
 use joiner_state::live::{Change, Conditions as _, Kind, LiveClaim, LiveNode, Snapshot, What};
-use joiner_state::quantity::parse_capacity;
 use serde_json::json;
 
 use super::{managed, names};
@@ -50,7 +49,7 @@ pub fn usage(now: &Snapshot, pool: &str) -> Resources {
         let alone = node.provider_id.as_deref();
         let alone = alone.is_none_or(|id| now.claims_with_id(id).next().is_none());
         if alone && node.pool() == Some(pool) && node.meta.deleting.is_none() {
-            add(&node.capacity);
+            add(node.capacity());
         }
     }
     total
@@ -71,16 +70,12 @@ fn pool_of<'s>(claim: &'s LiveClaim, node: Option<&'s LiveNode>) -> Option<&'s s
 /// What the cloud promised, until the Node is initialized: its own figures may be missing or zero
 /// before.
 fn capacity(claim: &LiveClaim, node: Option<&LiveNode>) -> Resources {
-    let node_says = node.map(|node| node.capacity.clone()).unwrap_or_default();
+    let node_says = node.map(|node| node.capacity().clone()).unwrap_or_default();
     if node.is_some_and(|node| node.says(INITIALIZED)) {
         return node_says;
     }
-    let status = claim.claim.status.as_ref();
-    let promised = status.and_then(|status| status.capacity.as_ref());
-    let promised = promised.into_iter().flatten();
-    let promised = parse_capacity(promised.map(|(name, own)| (name.as_str(), own.as_str())));
     let mut all = node_says;
-    for (name, amount) in promised.unwrap_or_default().iter() {
+    for (name, amount) in claim.capacity().iter() {
         if all.get(name) == 0 {
             all.set(name.clone(), amount);
         }

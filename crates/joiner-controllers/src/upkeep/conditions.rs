@@ -144,7 +144,7 @@ impl DisruptionConditions {
             }
             self.lock().insert(claim.name().clone(), now);
         }
-        Ok(ctx.cloud.drift(&claim.claim, &class).await?)
+        Ok(ctx.cloud.drift(&claim.object(), &class).await?)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Name, Timestamp>> {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use joiner_model::{Name, ResourceName, Resources, render_amount};
+use joiner_model::{Name, ResourceName, render_amount};
 use joiner_state::live::{Change, Conditions as _, Kind, LiveClaim, LiveNode, Snapshot};
-use joiner_state::quantity::{parse_capacity, parse_request};
+use joiner_state::quantity::parse_request;
 
 use crate::claim;
 use crate::conditions::ConditionSet;
@@ -24,16 +24,15 @@ const PERCENT_MIN: u64 = 90;
 pub(crate) fn issues(claim: &LiveClaim, node: &LiveNode) -> Vec<String> {
     let resources = claim.claim.spec.resources.as_ref();
     let requested = resources.and_then(|own| own.requests.as_ref());
-    let promised = promised(claim);
     let mut issues = Vec::new();
     for (name, asked) in requested.into_iter().flatten() {
         let resource = ResourceName::parse(name);
         let asked = parse_request(&resource, asked.as_str()).unwrap_or(0);
-        let expected = promised.get(&resource);
+        let expected = claim.capacity().get(&resource);
         if asked == 0 || expected == 0 {
             continue;
         }
-        let found = node.capacity.get(&resource);
+        let found = node.capacity().get(&resource);
         let percent = u128::from(found) * 100 / u128::from(expected);
         if percent < u128::from(PERCENT_MIN) {
             issues.push(format!(
@@ -44,14 +43,6 @@ pub(crate) fn issues(claim: &LiveClaim, node: &LiveNode) -> Vec<String> {
         }
     }
     issues
-}
-
-/// What the cloud said that the machine has.
-fn promised(claim: &LiveClaim) -> Resources {
-    let status = claim.claim.status.as_ref();
-    let capacity = status.and_then(|own| own.capacity.as_ref());
-    let pairs = capacity.into_iter().flatten();
-    parse_capacity(pairs.map(|(name, own)| (name.as_str(), own.as_str()))).unwrap_or_default()
 }
 
 /// Puts the outcome into a set.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use joiner_api::types::{Condition, ConditionStatus, NodeClaim};
-use joiner_model::Name;
+use joiner_api::types::{Condition, ConditionStatus, NodeClaim, ObjectMeta};
+use joiner_model::{Name, Resources};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -17,8 +17,9 @@ use crate::nodes::ClaimRecord;
 pub struct LiveClaim {
     /// Metadata.
     pub meta: Meta,
-    /// The object, without managed fields. Its requirements are left out once it is launched:
-    /// there may be hundreds of types in them, and only launching needs them.
+    /// The object, as far as it is used. Its requirements and figures are left out once it is launched:
+    /// there may be hundreds of types in them, and only launching needs them. Once it is registered,
+    /// all that there is of its metadata is its name.
     pub claim: Arc<NodeClaim>,
     /// The machine, once launched.
     pub provider_id: Option<Name>,
@@ -76,14 +77,25 @@ impl LiveClaim {
     ) -> Result<Self, serde_json::Error> {
         let mut claim = NodeClaim::deserialize(object)?;
         claim.metadata.managed_fields = Vec::new();
-        let status = claim.status.as_ref();
-        let launched = status.is_some_and(|status| status.conditions.is_true("Launched"));
-        if launched {
-            claim.spec.requirements = Vec::new();
+        if let Some(status) = &mut claim.status {
+            if status.conditions.is_true("Launched") {
+                claim.spec.requirements = Vec::new();
+                status.capacity = None;
+                status.allocatable = None;
+            }
+            if status.conditions.is_true("Registered") {
+                claim.metadata = ObjectMeta {
+                    name: claim.metadata.name,
+                    ..ObjectMeta::default()
+                };
+            }
         }
+        let status = claim.status.as_ref();
         let id = status.and_then(|status| status.provider_id.as_deref());
+        let mut meta = Meta::read(object, names);
+        meta.labels = meta.labels.shared_with(record.labels());
         Ok(Self {
-            meta: Meta::read(object, names),
+            meta,
             provider_id: id.filter(|id| !id.is_empty()).map(Name::from),
             claim: Arc::new(claim),
             record,
@@ -94,6 +106,31 @@ impl LiveClaim {
     #[must_use]
     pub fn name(&self) -> &Name {
         &self.meta.name
+    }
+
+    /// The object for a cloud to look at, with its labels and the annotations in use.
+    #[must_use]
+    pub fn object(&self) -> NodeClaim {
+        let mut claim = (*self.claim).clone();
+        let ObjectMeta {
+            labels,
+            annotations,
+            ..
+        } = &mut claim.metadata;
+        for (texts, known) in [
+            (labels, &self.meta.labels),
+            (annotations, &self.meta.annotations),
+        ] {
+            let known = known.iter();
+            texts.extend(known.map(|(key, value)| (key.to_string(), value.to_string())));
+        }
+        claim
+    }
+
+    /// What the cloud said that the machine has.
+    #[must_use]
+    pub fn capacity(&self) -> &Resources {
+        self.record.capacity()
     }
 
     /// The pool it belongs to; none for one made by hand.

@@ -35,10 +35,6 @@ pub struct LiveNode {
     pub unschedulable: bool,
     /// Conditions.
     pub conditions: Vec<NodeCondition>,
-    /// What it has.
-    pub capacity: Resources,
-    /// What pods can use.
-    pub allocatable: Resources,
     /// As the planner sees it.
     pub(crate) record: NodeRecord,
 }
@@ -54,16 +50,16 @@ impl LiveNode {
             since: time(&condition["lastTransitionTime"]).unwrap_or(Timestamp::UNIX_EPOCH),
         });
         let conditions = conditions.collect();
+        let mut meta = Meta::read(object, names);
+        meta.labels = meta.labels.shared_with(record.labels());
         Self {
-            meta: Meta::read(object, names),
+            meta,
             provider_id: id.map(Name::from),
             taints: list(&spec["taints"])
                 .filter_map(|taint| Taint::deserialize(taint).ok())
                 .collect(),
             unschedulable: spec["unschedulable"].as_bool().unwrap_or(false),
             conditions,
-            capacity: record.capacity().clone(),
-            allocatable: record.allocatable().clone(),
             record,
         }
     }
@@ -72,6 +68,18 @@ impl LiveNode {
     #[must_use]
     pub fn name(&self) -> &Name {
         &self.meta.name
+    }
+
+    /// What it has.
+    #[must_use]
+    pub fn capacity(&self) -> &Resources {
+        self.record.capacity()
+    }
+
+    /// What pods can use.
+    #[must_use]
+    pub fn allocatable(&self) -> &Resources {
+        self.record.allocatable()
     }
 
     /// A condition by type.
