@@ -37,6 +37,8 @@ struct Memory {
     planned: Vec<PlannedPod>,
     /// Claims of that plan whose pods know of their node.
     told: BTreeSet<Name>,
+    /// Those of them whose pods have been told once more, and whose nodes can be opened.
+    ready: BTreeSet<Name>,
     /// Pods whose proposal is to be withdrawn.
     passing: Vec<Passing>,
     /// Where pods are to go that will take the place of those that move.
@@ -122,6 +124,7 @@ impl Nominations {
         let mut all = self.lock();
         let claims: BTreeSet<&Name> = pods.iter().map(|pod| &pod.claim).collect();
         all.told.retain(|claim| claims.contains(claim));
+        all.ready.retain(|claim| claims.contains(claim));
         all.planned = pods;
     }
 
@@ -139,13 +142,19 @@ impl Nominations {
         self.told.notify_waiters();
     }
 
+    /// The pods that wait for this claim's node have been told once more.
+    pub fn make_ready(&self, claim: &Name) {
+        self.lock().ready.insert(claim.clone());
+        self.told.notify_waiters();
+    }
+
     /// True when the pods that wait for this claim's node know of it.
     #[must_use]
     pub fn is_told(&self, claim: &str) -> bool {
         self.lock().told.contains(claim)
     }
 
-    /// Comes to an end when the pods of another claim know of their node.
+    /// Comes to an end when the pods of another claim have been told of their node, or once more.
     pub fn telling(&self) -> Notified<'_> {
         self.told.notified()
     }
@@ -157,6 +166,13 @@ impl Nominations {
         let claims = all.planned.iter().map(|pod| &pod.claim);
         let untold = claims.filter(|claim| !all.told.contains(*claim));
         untold.cloned().collect()
+    }
+
+    /// Claims whose pods know of their node and are being told once more.
+    #[must_use]
+    pub fn unready(&self) -> BTreeSet<Name> {
+        let all = self.lock();
+        all.told.difference(&all.ready).cloned().collect()
     }
 
     /// The proposals to these pods are to be withdrawn between these times.
@@ -291,8 +307,11 @@ mod tests {
         all.plan(vec![one, two.clone()]);
         assert!(all.is_told("one"), "it is not said again");
         assert_eq!(all.untold().len(), 1);
+        assert_eq!(all.unready().len(), 1);
+        all.make_ready(&"one".into());
+        assert!(all.unready().is_empty(), "the other one is not told yet");
         all.plan(vec![two]);
-        assert!(!all.is_told("one"));
+        assert!(!all.is_told("one") && all.unready().is_empty());
     }
 
     #[test]

@@ -22,6 +22,8 @@ use crate::nominations::{PlannedPod, Standing};
 
 /// A node waits this long at most for the proposals to be written.
 const WAIT_MAX: Duration = Duration::from_secs(10);
+/// And this long for others that are being proposed once more.
+const READY_MAX: Duration = Duration::from_secs(3);
 /// And this long for other nodes of the same plan to join.
 const JOIN_MAX: Duration = Duration::from_secs(2);
 /// How often it looks for them.
@@ -91,8 +93,11 @@ pub(crate) async fn pods(ctx: &Ctx, claim: &LiveClaim, node: &str) -> bool {
     write(ctx, &planned, node).await;
     ctx.nominations.tell(claim.name());
     others(ctx).await;
-    // The scheduler takes a proposal back from a pod that it turns down meanwhile.
+    // The scheduler takes a proposal back from a pod that it turns down meanwhile. Whoever is done
+    // first waits: the scheduler is to find all nodes open, or none.
     write(ctx, &planned, node).await;
+    ctx.nominations.make_ready(claim.name());
+    all_ready(ctx).await;
     let yielding = planned.into_iter();
     let yielding = yielding.filter(|pod| pod.standing == Standing::Yielding);
     let now = ctx.clock.now();
@@ -151,6 +156,24 @@ async fn others(ctx: &Ctx) {
         tokio::select! {
             () = telling => {}
             () = ctx.clock.sleep(LOOK_EVERY) => {}
+        }
+    }
+}
+
+/// Waits until all nodes whose pods know of them can be opened, if that is soon.
+async fn all_ready(ctx: &Ctx) {
+    let end = ctx.clock.now().checked_add(READY_MAX);
+    let end = end.unwrap_or(Timestamp::MAX);
+    loop {
+        let telling = ctx.nominations.telling();
+        tokio::pin!(telling);
+        telling.as_mut().enable();
+        if ctx.nominations.unready().is_empty() {
+            return;
+        }
+        tokio::select! {
+            () = telling => {}
+            () = ctx.clock.sleep_until(end) => return,
         }
     }
 }
