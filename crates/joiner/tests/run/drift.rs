@@ -301,14 +301,13 @@ async fn kills_during_a_drift_break_no_promise() {
 
 /// `cargo test -p joiner --test run -- --ignored twenty_kills`
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "takes ten minutes"]
+#[ignore = "takes seven minutes"]
 async fn twenty_kills_during_drifts_break_no_promise() {
     let cluster = Cluster::embedded().await;
     drifts(&cluster, (5, 4), "twenty").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "takes three minutes"]
 async fn kills_during_a_drift_break_no_promise_on_a_real_control_plane() {
     if let Some(cluster) = Cluster::real().await {
         drifts(&cluster, (1, 4), "real").await;
