@@ -34,20 +34,17 @@ const DEVICES: &str = "claims for devices (Dynamic Resource Allocation) are alph
                        by default; pods that have them get an event";
 
 /// Behaviors of the core that are left out on purpose, and why.
-const LEFT_OUT: [(u32, &str); 19] = [
+const LEFT_OUT: [(u32, &str); 10] = [
     (
-        27,
-        "live: pools of a node class kind that the provider does not serve",
+        107,
+        "a default grace period that a provider sets for all its pools: no provider of ours has one; \
+         what a pool says is kept, and what it does not say stays open",
     ),
-    (103, "consolidation comes later"),
-    (104, "batching is live"),
-    (107, "NodeClaim objects are live"),
-    (108, "NodeClaim objects are live"),
-    (109, "NodeClaim objects are live"),
-    (111, "NodeClaim objects are live"),
-    (121, "an offline plan leaves bound pods where they are"),
-    (148, "an offline plan leaves bound pods where they are"),
-    (195, "only a live provider declares unsupported drivers"),
+    (
+        195,
+        "drivers and topology keys that a provider declares unsupported: no provider of ours has any \
+         to declare",
+    ),
     (207, DEVICES),
     (208, DEVICES),
     (209, DEVICES),
@@ -56,7 +53,6 @@ const LEFT_OUT: [(u32, &str); 19] = [
     (212, DEVICES),
     (213, DEVICES),
     (214, DEVICES),
-    (350, "type lists that fail and are retried are live"),
 ];
 
 /// A row: number, behavior, and test or reason.

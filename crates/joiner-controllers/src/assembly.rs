@@ -17,6 +17,7 @@ use crate::metrics_state::PodDecisions;
 use crate::nominations::Nominations;
 use crate::settings::Settings;
 use crate::turns::Turns;
+use crate::unreserved_cloud::UnreservedCloud;
 
 /// What is needed to start.
 pub struct Parts {
@@ -64,6 +65,10 @@ impl Autoscaler {
             world.expect(followed.kind, &followed.class);
             watches.spawn(follow(parts.client.clone(), followed, world.clone()));
         }
+        let cloud = match parts.settings.gates.reserved_capacity {
+            true => parts.cloud,
+            false => Arc::new(UnreservedCloud::new(parts.cloud)),
+        };
         let ctx = Ctx {
             api: Api::new(parts.client.clone(), world.clone(), parts.dry_run)
                 .paced(Pace::new(parts.clock.clone(), parts.pace.0, parts.pace.1))
@@ -72,7 +77,7 @@ impl Autoscaler {
             client: parts.client,
             clock: parts.clock.clone(),
             cloud: Arc::new(MeteredCloud::new(
-                parts.cloud,
+                cloud,
                 Arc::clone(&parts.metrics),
                 parts.clock.clone(),
             )),

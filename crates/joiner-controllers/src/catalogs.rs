@@ -90,6 +90,85 @@ pub fn for_cloud(class: &LiveClass) -> NodeClass {
 }
 
 #[cfg(test)]
+pub(crate) mod made {
+    //! A cloud that sells and does nothing else.
+
+    use async_trait::async_trait;
+    use joiner_api::types::NodeClaim;
+    use joiner_cloud::{
+        CatalogError, ClassKind, CloudError, Instance, LaunchError, Order, ProviderId, Termination,
+    };
+    use joiner_model::Name;
+
+    use super::{Arc, Cloud, InstanceType, Mutex, NodeClass};
+
+    /// Sells the same to all classes, but not always.
+    pub(crate) struct Moody {
+        types: Arc<Vec<InstanceType>>,
+        refused: Mutex<Option<&'static str>>,
+    }
+
+    impl Moody {
+        pub(crate) fn new(types: Arc<Vec<InstanceType>>) -> Self {
+            let refused = Mutex::new(None);
+            Self { types, refused }
+        }
+
+        /// From now on it tells this class nothing.
+        pub(crate) fn refuse(&self, class: Option<&'static str>) {
+            *self.refused.lock().unwrap() = class;
+        }
+    }
+
+    fn never() -> CloudError {
+        CloudError::Other("it only sells".to_owned())
+    }
+
+    #[async_trait]
+    impl Cloud for Moody {
+        fn name(&self) -> &'static str {
+            "moody"
+        }
+
+        fn classes(&self) -> &'static [ClassKind] {
+            &[]
+        }
+
+        async fn instance_types(
+            &self,
+            class: &NodeClass,
+        ) -> Result<Arc<Vec<InstanceType>>, CatalogError> {
+            match *self.refused.lock().unwrap() {
+                Some(refused) if *class.name == *refused => {
+                    Err(CatalogError::Other("not today".to_owned()))
+                }
+                Some(_) | None => Ok(Arc::clone(&self.types)),
+            }
+        }
+
+        async fn launch(&self, _: &Order) -> Result<Instance, LaunchError> {
+            Err(LaunchError::Other("it only sells".to_owned()))
+        }
+
+        async fn terminate(&self, _: &ProviderId) -> Result<Termination, CloudError> {
+            Err(never())
+        }
+
+        async fn instance(&self, _: &ProviderId) -> Result<Option<Instance>, CloudError> {
+            Err(never())
+        }
+
+        async fn instances(&self) -> Result<Vec<Instance>, CloudError> {
+            Err(never())
+        }
+
+        async fn drift(&self, _: &NodeClaim, _: &NodeClass) -> Result<Option<Name>, CloudError> {
+            Err(never())
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use joiner_model::{Labels, Offering, Resources};
 

@@ -68,6 +68,17 @@ pub fn claim_from(pool: &NodePool, name: &str) -> NodeClaim {
     claim
 }
 
+/// A NodeClaim of a pool of constant size, which is for no pods: all that the pool requires, and
+/// labels that follow from it.
+#[must_use]
+pub fn claim_without_pods(pool: &NodePool, name: &str) -> NodeClaim {
+    let mut claim = claim_from(pool, name);
+    for (key, value) in requirement_labels(&pool.spec.template.spec.requirements) {
+        claim.metadata.labels.entry(key).or_insert(value);
+    }
+    claim
+}
+
 /// A name for a claim of a pool. The same parts give the same name, in every version of this
 /// program: whoever tries again after a crash finds what the first try made.
 #[must_use]
@@ -96,8 +107,7 @@ pub fn claim_name(pool: &str, parts: &[&str]) -> String {
 
 /// Labels that a node gets because its pool requires them: a value for each custom key that must
 /// have one. Well-known labels are left to the cloud.
-#[must_use]
-pub fn requirement_labels(requirements: &[Requirement]) -> BTreeMap<String, String> {
+fn requirement_labels(requirements: &[Requirement]) -> BTreeMap<String, String> {
     // Requirements that make no sense keep the pool from being Ready, and give no labels.
     let all = crate::requirements::read(requirements).unwrap_or_default();
     let custom = all.iter().filter(|own| {
@@ -110,7 +120,7 @@ pub fn requirement_labels(requirements: &[Requirement]) -> BTreeMap<String, Stri
 }
 
 /// The first value that will do: a listed one, or the smallest number that is not ruled out.
-fn some_value(requirement: &joiner_model::Requirement) -> Option<String> {
+pub(crate) fn some_value(requirement: &joiner_model::Requirement) -> Option<String> {
     if let Some(members) = requirement.members() {
         let first = members.iter().find(|value| requirement.has(value));
         return first.map(ToString::to_string);
@@ -170,6 +180,20 @@ mod tests {
         );
         let template = serde_json::to_value(&pool("p").spec.template.spec).unwrap();
         assert_eq!(claim["spec"], template);
+    }
+
+    #[test]
+    fn a_claim_without_pods_has_the_labels_that_its_pool_requires() {
+        let mut own = pool("p");
+        let more = json!([{"key": "tier", "operator": "In", "values": ["gold"]},
+            {"key": "team", "operator": "In", "values": ["a", "b"]}]);
+        let more: Vec<Requirement> = serde_json::from_value(more).unwrap();
+        own.spec.template.spec.requirements.extend(more);
+        let claim = claim_without_pods(&own, "p-x");
+        assert_eq!(claim.metadata.labels["tier"], "gold");
+        assert_eq!(claim.metadata.labels["team"], "a", "as the template says");
+        assert_eq!(claim.metadata.labels.get("kubernetes.io/arch"), None);
+        assert_eq!(claim.spec.requirements, own.spec.template.spec.requirements);
     }
 
     #[test]

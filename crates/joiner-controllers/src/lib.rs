@@ -26,6 +26,7 @@ pub mod static_pools;
 mod taints;
 pub mod termination;
 pub mod turns;
+pub mod unreserved_cloud;
 pub mod upkeep;
 
 pub use context::{Ctx, Failure, Next};

@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
+use joiner_cloud::Cloud;
 use joiner_model::Name;
 use joiner_runtime::ApiFailure;
 use joiner_state::live::{Change, Kind, LiveOverlay, OverlayVerdict, Snapshot};
@@ -81,7 +82,8 @@ impl Overlays {
         if !ctx.settings.gates.node_overlay || now.overlays().next().is_none() {
             return Ok(Next::Done);
         }
-        let (lists, missing) = catalogs(ctx, &now).await;
+        let known = ctx.catalogs.lists();
+        let (lists, missing) = catalogs(&*ctx.cloud, &known, &now).await;
         let verdicts = now.overlay_verdicts(&lists);
         let mut next = Next::Again(EVERY);
         for (overlay, finished) in news(&now, &verdicts, ctx.clock.now()) {
@@ -97,9 +99,9 @@ impl Overlays {
     }
 }
 
-/// What is on sale, and what could not be found out.
-async fn catalogs(ctx: &Ctx, now: &Snapshot) -> (Lists, Option<String>) {
-    let mut lists: Lists = (*ctx.catalogs.lists()).clone();
+/// What is on sale, with what is known already, and what could not be found out.
+async fn catalogs(cloud: &dyn Cloud, known: &Lists, now: &Snapshot) -> (Lists, Option<String>) {
+    let mut lists = known.clone();
     let mut missing = None;
     for pool in now.pools() {
         if lists.contains_key(&pool.class) {
@@ -108,7 +110,7 @@ async fn catalogs(ctx: &Ctx, now: &Snapshot) -> (Lists, Option<String>) {
         let Some(class) = now.class(&pool.class) else {
             continue;
         };
-        match ctx.cloud.instance_types(&for_cloud(class)).await {
+        match cloud.instance_types(&for_cloud(class)).await {
             Ok(types) => {
                 lists.insert(pool.class.clone(), types);
             }
@@ -165,6 +167,8 @@ impl Controller for Overlays {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogs::Catalogs;
+    use crate::catalogs::made::Moody;
     use crate::pool::made::{any, at, class, made, merged, pool};
     use joiner_model::{InstanceType, NanoDollars, Offering, ResourceName, Resources, keys};
     use joiner_state::live::Conditions as _;
@@ -286,6 +290,60 @@ mod tests {
                 "{a} {b}"
             );
         }
+    }
+
+    #[test]
+    fn core_350_a_pool_without_types_does_not_keep_others_from_being_judged() {
+        let of_class =
+            |name: &str| json!({"spec": {"template": {"spec": {"nodeClassRef": {"name": name}}}}});
+        let only = |pool: &str| json!({"spec": price(5, requires(keys::NODE_POOL, pool))});
+        let now = made(vec![
+            pool("p", json!({})),
+            pool("q", of_class("d")),
+            class(json!({})),
+            class(json!({"metadata": {"name": "d", "uid": "uid-d"}})),
+            any(Kind::NodeOverlay, "a", only("p")),
+            any(Kind::NodeOverlay, "b", only("q")),
+            any(Kind::NodeOverlay, "c", json!({"spec": price(5, json!([]))})),
+        ]);
+        let cloud = Moody::new(types());
+        let judged = || {
+            let asked = catalogs(&cloud, &Lists::new(), &now).now_or_never();
+            let (lists, missing) = asked.unwrap();
+            let verdicts = now.overlay_verdicts(&lists);
+            let good = |own: &(Name, OverlayVerdict)| own.1 == OverlayVerdict::Good;
+            let good = verdicts.into_iter().filter(good);
+            (
+                good.map(|own| own.0.to_string()).collect::<Vec<_>>(),
+                missing,
+            )
+        };
+        cloud.refuse(Some("d"));
+        let (good, missing) = judged();
+        assert_eq!(
+            good,
+            ["b", "c"],
+            "a meets c in pool p, and b meets nobody yet"
+        );
+        assert_eq!(
+            missing.as_deref(),
+            Some("instance types of pool q: not today"),
+            "so it is tried again"
+        );
+        // The planner does without that class, too, until it is sold again.
+        let all = Catalogs::default();
+        let classes = |all: &Catalogs| -> Vec<String> {
+            let lists = all.lists();
+            lists.keys().map(|own| own.name.to_string()).collect()
+        };
+        let troubles = all.refresh(&cloud, &now).now_or_never().unwrap();
+        assert_eq!((troubles.len(), classes(&all)), (1, vec!["c".to_owned()]));
+        cloud.refuse(None);
+        let (good, missing) = judged();
+        assert_eq!((good, missing), (vec!["c".to_owned()], None));
+        let troubles = all.refresh(&cloud, &now).now_or_never().unwrap();
+        assert!(troubles.is_empty());
+        assert_eq!(classes(&all), ["c", "d"]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub use joiner_state::SpreadDefaults;
 pub struct FeatureGates {
     /// Unhealthy nodes are replaced.
     pub node_repair: bool,
-    /// Reservations are used.
+    /// Reservations are used; off, what is reserved is as good as sold out.
     pub reserved_capacity: bool,
     /// Spot nodes are replaced by cheaper spot nodes.
     pub spot_to_spot_consolidation: bool,

@@ -41,7 +41,7 @@ pub use self::intent::{COMMAND, Intent};
 use self::moves::Book;
 pub use self::moves::MOVES;
 pub use self::queue::controllers;
-use crate::claim_template::claim_from;
+use crate::claim_template::claim_without_pods;
 use crate::context::{Ctx, Failure};
 use crate::nominations::Successor;
 use crate::provisioning::{claims, in_background};
@@ -356,7 +356,7 @@ fn copies(snapshot: &Snapshot, pool: &LivePool, command: &Command) -> Vec<NodeCl
             snapshot.claim(name).is_some() || all.iter().any(|own| own.metadata.name == name)
         };
         let name = claims::name(&pool.pool, &[&seed], &taken);
-        all.push(claim_from(&pool.pool, &name));
+        all.push(claim_without_pods(&pool.pool, &name));
     }
     all
 }

@@ -307,10 +307,17 @@ pub(super) fn begun(ctx: &Ctx, order: &Order, intent: &Intent) {
     }
     for own in &order.replacements {
         let pool = own.metadata.labels.get(joiner_api::labels::NODE_POOL);
+        let relaxed = own
+            .metadata
+            .annotations
+            .get(joiner_api::labels::MIN_VALUES_RELAXED);
         let labels = [
             ("reason", &*intent.reason.to_lowercase()),
             ("nodepool", pool.map_or("", String::as_str)),
-            ("min_values_relaxed", "false"),
+            (
+                "min_values_relaxed",
+                relaxed.map_or("false", String::as_str),
+            ),
         ];
         ctx.metrics.count(NODECLAIMS_CREATED, &labels, 1.0);
     }

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn upstreams_windows_are_settings() {
+    fn core_104_one_plan_when_no_new_pod_has_come_for_the_idle_time() {
         let fixed = Batching {
             idle: Some(Duration::from_secs(1)),
             max: Duration::from_secs(10),
@@ -266,6 +266,16 @@ mod tests {
         assert_eq!(batch.closes(fixed), Some(ms(1_000)));
         batch.ask(&"b".into(), ms(600));
         assert_eq!(batch.closes(fixed), Some(ms(1_600)));
+        batch.close(ms(1_600));
+        assert_eq!(batch.closes(fixed), None, "one plan for both");
+        batch.ask(&"a".into(), ms(1_700));
+        batch.ask(&"b".into(), ms(1_700));
+        assert_eq!(batch.closes(fixed), None, "they have been planned for");
+        // New pods all the time extend it up to the longest time, and no further.
+        for n in 0..30i64 {
+            batch.ask(&format!("c{n}").into(), ms(2_000 + n * 500));
+        }
+        assert_eq!(batch.closes(fixed), Some(ms(12_000)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! From nodes of a plan to NodeClaims.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use joiner_api::labels::{
     self, CAPACITY_OVERLAY_APPLIED, MIN_VALUES_RELAXED, PRICE_OVERLAY_APPLIED,
@@ -9,11 +9,12 @@ use joiner_api::types::{
     self as api, NodeClaim, NodeClaimResources, NodePool, Operator as ApiOperator,
 };
 use joiner_model::{
-    InstanceType, Labels, Launch, Name, Pool, Problem, Requirement, Resources, keys, tolerates_all,
+    InstanceType, Labels, Launch, Name, Operator, Pool, Problem, Requirement, Requirements,
+    Resources, keys, tolerates_all,
 };
 use joiner_state::live::{PLANNED, planned_text};
 
-use crate::claim_template::{claim_from, claim_name};
+use crate::claim_template::{claim_from, claim_name, some_value};
 
 /// A NodeClaim to create.
 #[derive(Clone, Debug)]
@@ -35,14 +36,15 @@ pub(crate) fn claim_for(
     let name = name(pool, uids, taken);
     let mut claim = claim_from(pool, &name);
     let own = &problem.pools[launch.pool.0 as usize];
-    claim.spec.requirements = requirements(problem, launch, own);
+    let left_open = left_open(problem, launch, own);
+    claim.spec.requirements = requirements(problem, launch, &left_open);
     let mut requests = launch.requests.clone();
-    requests.add(&daemon_overhead(problem, launch, own));
+    requests.add(&daemon_overhead(problem, launch, &left_open));
     claim.spec.resources = Some(NodeClaimResources {
         requests: Some(amounts(&requests)),
     });
-    for requirement in &launch.requirements {
-        if let Some(value) = custom_label(problem, requirement) {
+    for requirement in left_open.iter() {
+        if let Some(value) = custom_label(problem, launch, requirement) {
             let key = requirement.key().to_string();
             claim.metadata.labels.entry(key).or_insert(value);
         }
@@ -105,17 +107,35 @@ pub(crate) fn name(pool: &NodePool, uids: &[&str], taken: &dyn Fn(&str) -> bool)
     }
 }
 
-fn requirements(problem: &Problem, launch: &Launch, pool: &Pool) -> Vec<api::Requirement> {
-    let min_values = |key: &str| pool.requirements.get(key).and_then(Requirement::min_values);
+/// What the pool asks for, as far as the plan leaves it open.
+fn left_open(problem: &Problem, launch: &Launch, pool: &Pool) -> Requirements {
+    let mut all = pool.requirements.clone();
+    let narrower = launch.requirements.iter().cloned();
+    narrower.for_each(|own| all.add(own));
+    let sold = capacity_types(problem, launch);
+    if !sold.is_empty() {
+        all.add(Requirement::one_of(keys::CAPACITY_TYPE, sold));
+    }
+    all
+}
+
+fn requirements(
+    problem: &Problem,
+    launch: &Launch,
+    left_open: &Requirements,
+) -> Vec<api::Requirement> {
+    let n_types = u32::try_from(launch.types.len()).unwrap_or(u32::MAX);
+    let asked = left_open.get(keys::INSTANCE_TYPE);
+    let asked = asked.and_then(Requirement::min_values);
     let types = launch.types.iter();
     let types = types.map(|ix| problem.types[ix.0 as usize].name.to_string());
     let mut all = vec![api::Requirement {
         key: keys::INSTANCE_TYPE.to_owned(),
         operator: ApiOperator::In,
         values: types.collect(),
-        min_values: min_values(keys::INSTANCE_TYPE),
+        min_values: asked.map(|asked| asked.min(n_types)),
     }];
-    for requirement in &launch.requirements {
+    for requirement in left_open.iter() {
         let key = requirement.key();
         let of_a_node_that_is_up = [keys::REGISTERED, keys::INITIALIZED, keys::HOSTNAME];
         if &**key == keys::INSTANCE_TYPE || of_a_node_that_is_up.contains(&&**key) {
@@ -129,19 +149,40 @@ fn requirements(problem: &Problem, launch: &Launch, pool: &Pool) -> Vec<api::Req
                 key: key.to_string(),
                 operator,
                 values: values.iter().map(ToString::to_string).collect(),
-                min_values: min_values(key).or(requirement.min_values()),
+                min_values: min_values(problem, launch, requirement),
             });
         }
-    }
-    if !all.iter().any(|own| own.key == keys::CAPACITY_TYPE) {
-        all.push(capacity_types(problem, launch));
     }
     all
 }
 
+/// `minValues` of a requirement: where they were lowered, what the types have; and never more than
+/// there are values on the list, which the API server refuses.
+fn min_values(problem: &Problem, launch: &Launch, requirement: &Requirement) -> Option<u32> {
+    let mut least = requirement.min_values()?;
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    if launch.min_values_relaxed {
+        let key = requirement.key();
+        let types = launch.types.iter().map(|ix| &problem.types[ix.0 as usize]);
+        let values: BTreeSet<&Name> = types
+            .flat_map(|own| {
+                let sold = own.offerings.iter().filter(|own| own.available);
+                let sold = sold.filter_map(|own| own.labels.get(key));
+                own.labels.get(key).into_iter().flatten().chain(sold)
+            })
+            .filter(|value| requirement.has(value))
+            .collect();
+        least = least.min(count(values.len()));
+    }
+    if let Some(members) = requirement.members() {
+        least = least.min(count(members.len()));
+    }
+    (least > 0).then_some(least)
+}
+
 /// The capacity types that the plan leaves open.
-fn capacity_types(problem: &Problem, launch: &Launch) -> api::Requirement {
-    let mut values: Vec<String> = Vec::new();
+fn capacity_types(problem: &Problem, launch: &Launch) -> BTreeSet<Name> {
+    let mut values = BTreeSet::new();
     for ix in &launch.types {
         for offering in &problem.types[ix.0 as usize].offerings {
             let allowed = launch
@@ -152,19 +193,12 @@ fn capacity_types(problem: &Problem, launch: &Launch) -> api::Requirement {
             if let Some(value) = offering.labels.get(keys::CAPACITY_TYPE)
                 && allowed
                 && offering.available
-                && !values.iter().any(|own| **own == **value)
             {
-                values.push(value.to_string());
+                values.insert(value.clone());
             }
         }
     }
-    values.sort();
-    api::Requirement {
-        key: keys::CAPACITY_TYPE.to_owned(),
-        operator: ApiOperator::In,
-        values,
-        min_values: None,
-    }
+    values
 }
 
 fn api_operator(text: &str) -> Option<ApiOperator> {
@@ -172,26 +206,38 @@ fn api_operator(text: &str) -> Option<ApiOperator> {
     all.find(|operator| operator.as_str() == text).copied()
 }
 
-/// A label of the user's own that a requirement settles: a node has to carry some value of it.
-fn custom_label(problem: &Problem, requirement: &Requirement) -> Option<String> {
+/// A label of the user's own that a node has to carry. Where its value is open it is one that none of
+/// its pods speaks of, as the plan has it.
+fn custom_label(problem: &Problem, launch: &Launch, requirement: &Requirement) -> Option<String> {
     let key = requirement.key();
     let simulated = [keys::REGISTERED, keys::INITIALIZED, keys::HOSTNAME];
     let well_known = problem.well_known.contains(key) || labels::is_well_known(key);
-    if well_known || simulated.contains(&&**key) {
+    if well_known || simulated.contains(&&**key) || requirement.holds(None) {
         return None;
     }
-    let value = requirement.members()?.first()?;
-    Some(value.to_string())
+    if requirement.members().is_some() {
+        return some_value(requirement);
+    }
+    let shapes = launch.pods.iter().map(|pod| problem.shape(*pod));
+    let asked = shapes.flat_map(|shape| {
+        let terms = shape.node_terms.iter().flatten();
+        shape.node_selector.iter().chain(terms)
+    });
+    let named = asked.filter(|own| own.key() == key);
+    let named = named.flat_map(|own| own.named_values().iter().cloned());
+    let other = Requirement::new(key, Operator::NotIn, named).ok()?;
+    some_value(&requirement.and(&other))
 }
 
 /// What daemons take on every type that is left: the least of each resource.
-fn daemon_overhead(problem: &Problem, launch: &Launch, pool: &Pool) -> Resources {
+fn daemon_overhead(problem: &Problem, launch: &Launch, left_open: &Requirements) -> Resources {
     if problem.daemons.is_empty() {
         return Resources::new();
     }
+    let pool = &problem.pools[launch.pool.0 as usize];
     let mut least: Option<Resources> = None;
     for ix in &launch.types {
-        let own = overhead_on(problem, pool, &problem.types[ix.0 as usize], launch);
+        let own = overhead_on(problem, pool, &problem.types[ix.0 as usize], left_open);
         least = Some(match least {
             None => own,
             Some(least) => smaller(&least, &own),
@@ -215,9 +261,9 @@ fn overhead_on(
     problem: &Problem,
     pool: &Pool,
     instance_type: &InstanceType,
-    launch: &Launch,
+    left_open: &Requirements,
 ) -> Resources {
-    let node = node_labels(pool, instance_type, launch);
+    let node = node_labels(pool, instance_type, left_open);
     let mut sum = Resources::new();
     for daemon in &problem.daemons {
         let shape = &daemon.shape;
@@ -233,14 +279,14 @@ fn overhead_on(
 }
 
 /// Labels of a node of this type, where they are settled.
-fn node_labels(pool: &Pool, instance_type: &InstanceType, launch: &Launch) -> Labels {
+fn node_labels(pool: &Pool, instance_type: &InstanceType, left_open: &Requirements) -> Labels {
     let mut labels = pool.labels.clone();
     for (key, values) in &instance_type.labels {
         if let [value] = values.as_slice() {
             labels.insert(key.clone(), value.clone());
         }
     }
-    for requirement in &launch.requirements {
+    for requirement in left_open.iter() {
         if let Some(members) = requirement.members()
             && members.len() == 1
             && let Some(value) = members.first()

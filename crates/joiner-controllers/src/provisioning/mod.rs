@@ -9,6 +9,8 @@
 
 mod batch;
 pub(crate) mod claims;
+#[cfg(test)]
+mod claims_tests;
 mod left_over;
 pub(crate) mod propose;
 mod tell;

@@ -12,7 +12,7 @@ use joiner_runtime::metric_names::NODECLAIMS_CREATED;
 use joiner_state::live::{Change, Kind, LivePool, Snapshot};
 
 use super::{AT_ONCE, CLAIMS_MAX, Counts, Reservations, concerned, limit, names, replicas};
-use crate::claim_template::{claim_from, claim_name, requirement_labels};
+use crate::claim_template::{claim_name, claim_without_pods};
 use crate::context::{Ctx, Failure, Next};
 use crate::engine::Controller;
 use crate::pool::is_managed;
@@ -40,7 +40,6 @@ pub fn missing(pool: &LivePool, counts: Counts) -> u64 {
 /// New claims of a pool, in the first places that are free.
 #[must_use]
 pub fn new_claims(now: &Snapshot, pool: &LivePool, n: u64) -> Vec<NodeClaim> {
-    let labels = requirement_labels(&pool.pool.spec.template.spec.requirements);
     let mut claims = Vec::new();
     let mut place: u64 = 0;
     while (claims.len() as u64) < n {
@@ -49,12 +48,7 @@ pub fn new_claims(now: &Snapshot, pool: &LivePool, n: u64) -> Vec<NodeClaim> {
         if now.claim(&name).is_some() {
             continue;
         }
-        let mut claim = claim_from(&pool.pool, &name);
-        for (key, value) in &labels {
-            let own = claim.metadata.labels.entry(key.clone());
-            own.or_insert_with(|| value.clone());
-        }
-        claims.push(claim);
+        claims.push(claim_without_pods(&pool.pool, &name));
     }
     claims
 }

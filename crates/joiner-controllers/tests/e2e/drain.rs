@@ -136,3 +136,96 @@ async fn a_claim_that_is_too_old_is_replaced_once(stage: &Stage) {
     assert_ne!(name(&replacement), name(&claim));
     assert_eq!(replacement["spec"]["expireAfter"], "Never");
 }
+
+on_both!(
+    core_121_pods_of_a_claim_that_goes_are_packed_on_one_new_node,
+    Setup::default().speed(4)
+);
+async fn core_121_pods_of_a_claim_that_goes_are_packed_on_one_new_node(stage: &Stage) {
+    stage.pool("general", json!({})).await;
+    stage.deployment("web", 3, "500m", json!({})).await;
+    stage.all_run(3, 60).await;
+    let old = stage.ready_claim().await;
+    stage.delete(CLAIMS, name(&old)).await;
+    let others = async |stage: &Stage| -> Vec<Value> {
+        let mut claims = stage.list(CLAIMS).await;
+        claims.retain(|own| name(own) != name(&old));
+        claims
+    };
+    stage
+        .until("one is in flight", 30, async |stage| {
+            !others(stage).await.is_empty()
+        })
+        .await;
+    let new = others(stage).await;
+    assert_eq!(new.len(), 1, "{new:?}");
+    let requests = &new[0]["spec"]["resources"]["requests"];
+    assert_eq!(
+        (&requests["cpu"], &requests["pods"]),
+        (&json!("1500m"), &json!("3"))
+    );
+    stage.gone(&old, 120).await;
+    stage.all_run(3, 60).await;
+    stage.settles(1, 60).await;
+    assert_eq!(name(&stage.ready_claim().await), name(&new[0]));
+}
+
+/// A budget for the pods of an app.
+async fn budget(stage: &Stage, name: &str, app: &str, field: &str, value: Value) {
+    let spec = json!({field: value, "selector": {"matchLabels": {"app": app}}});
+    let object = json!({"metadata": {"name": name, "namespace": "default"}, "spec": spec});
+    stage.apply(BUDGETS, object).await;
+}
+
+on_both!(
+    core_148_nothing_is_bought_for_pods_whose_budget_never_lets_them_go,
+    Setup::default().speed(8)
+);
+async fn core_148_nothing_is_bought_for_pods_whose_budget_never_lets_them_go(stage: &Stage) {
+    stage.pool("general", json!({})).await;
+    let alone = json!({"affinity": {"podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "kubernetes.io/hostname",
+            "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}]}}});
+    for app in ["none", "percent", "all", "two", "free"] {
+        stage.deployment(app, 1, "500m", alone.clone()).await;
+    }
+    stage.all_run(5, 60).await;
+    stage.settles(5, 60).await;
+    budget(stage, "none", "none", "maxUnavailable", json!(0)).await;
+    budget(stage, "percent", "percent", "maxUnavailable", json!("0%")).await;
+    budget(stage, "all", "all", "minAvailable", json!("100%")).await;
+    for name in ["two-1", "two-2"] {
+        budget(stage, name, "two", "maxUnavailable", json!(1)).await;
+    }
+    stage
+        .until("all budgets count", 30, async |stage| {
+            let budgets = stage.list(BUDGETS).await;
+            let counts = |own: &Value| own["status"]["expectedPods"] == 1;
+            budgets.len() == 5 && budgets.iter().all(counts)
+        })
+        .await;
+    let pods = stage.list(PODS).await;
+    let free = pods
+        .iter()
+        .find(|own| own["metadata"]["labels"]["app"] == "free");
+    let free = &free.unwrap()["spec"]["nodeName"];
+    let claims = stage.list(CLAIMS).await;
+    let (free, blocked): (Vec<&Value>, Vec<&Value>) = claims
+        .iter()
+        .partition(|own| own["status"]["nodeName"] == *free);
+    assert_eq!((free.len(), blocked.len()), (1, 4));
+    for claim in &blocked {
+        stage.delete(CLAIMS, name(claim)).await;
+    }
+    stage
+        .stays("nothing is bought", 40, async |stage| {
+            stage.list(CLAIMS).await.len() == 5 && stage.list(PODS).await.len() == 5
+        })
+        .await;
+    stage.delete(CLAIMS, name(free[0])).await;
+    stage.gone(free[0], 120).await;
+    stage.all_run(5, 60).await;
+    let mut now = stage.list(CLAIMS).await;
+    now.retain(|own| !claims.iter().any(|old| name(old) == name(own)));
+    assert_eq!(now.len(), 1, "what could go was replaced");
+}

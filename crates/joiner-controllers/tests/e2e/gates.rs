@@ -1,4 +1,4 @@
-//! What is not for everybody yet: buffers, overlays, repair of nodes.
+//! What is not for everybody yet: buffers, overlays, repair of nodes, reservations.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use crate::stage::{
 };
 
 const TYPE: &str = "node.kubernetes.io/instance-type";
+const PAID: &str = "karpenter.sh/capacity-type";
 
 fn setup() -> Setup {
     Setup::gates(FeatureGates {
@@ -143,6 +144,75 @@ fn millis(text: &str) -> u32 {
         Some(millis) => millis.parse().unwrap(),
         None => text.parse::<u32>().unwrap() * 1000,
     }
+}
+
+/// One type, almost for nothing out of a reservation, or on demand.
+fn with_reservation(reserved_capacity: bool) -> Setup {
+    let sold = |capacity_type: &str, price: f64| {
+        json!({"Price": price, "Requirements": [
+            {"key": PAID, "operator": "In", "values": [capacity_type]},
+            {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["zone-a"]}]})
+    };
+    let mut reserved = sold("reserved", 0.0001);
+    reserved["ReservationCapacity"] = json!(5);
+    let types = json!([{"name": "m-4x", "architecture": "amd64", "operatingSystems": ["linux"],
+        "resources": {"cpu": "4", "memory": "16Gi"},
+        "offerings": [reserved, sold("on-demand", 0.2)]}]);
+    let types = joiner_state::parse_instance_types("types", &types.to_string());
+    let mut setup = Setup::gates(FeatureGates {
+        static_capacity: true,
+        reserved_capacity,
+        ..FeatureGates::default()
+    });
+    setup.cloud.instance_types = Some(types.unwrap());
+    setup
+}
+
+/// How the nodes of a pool that grows with its pods and of a static one are paid for.
+async fn paid(stage: &Stage) -> Vec<(String, String)> {
+    let requirements = json!([
+        {"key": TYPE, "operator": "In", "values": ["m-4x"]},
+        {"key": PAID, "operator": "In", "values": ["reserved", "on-demand"]}]);
+    let spec = json!({"template": {"spec": {"requirements": requirements}}});
+    stage.pool("dynamic", json!({"spec": spec})).await;
+    let mut fixed = json!({"spec": spec});
+    fixed["spec"]["replicas"] = json!(1);
+    fixed["spec"]["template"]["spec"]["taints"] = json!([{"key": "t", "effect": "NoSchedule"}]);
+    stage.pool("fixed", fixed).await;
+    stage.deployment("web", 1, "500m", json!({})).await;
+    stage.all_run(1, 60).await;
+    stage.settles(2, 60).await;
+    let label = |own: &Value, key: &str| {
+        let value = own["metadata"]["labels"][key].as_str();
+        value.unwrap_or_default().to_owned()
+    };
+    let claims = stage.list(CLAIMS).await;
+    let claims = claims.iter();
+    let mut paid: Vec<_> = claims
+        .map(|own| (label(own, "karpenter.sh/nodepool"), label(own, PAID)))
+        .collect();
+    paid.sort();
+    paid
+}
+
+fn both(capacity_type: &str) -> Vec<(String, String)> {
+    let pools = ["dynamic", "fixed"].into_iter();
+    pools
+        .map(|pool| (pool.to_owned(), capacity_type.to_owned()))
+        .collect()
+}
+
+on_both!(reservations_are_used, with_reservation(true));
+async fn reservations_are_used(stage: &Stage) {
+    assert_eq!(paid(stage).await, both("reserved"));
+}
+
+on_both!(
+    reservations_are_left_alone_when_their_gate_is_off,
+    with_reservation(false)
+);
+async fn reservations_are_left_alone_when_their_gate_is_off(stage: &Stage) {
+    assert_eq!(paid(stage).await, both("on-demand"));
 }
 
 on_both!(an_overlay_changes_what_is_bought, setup());

@@ -67,6 +67,38 @@ async fn a_pool_waits_for_its_class_and_tells_its_hash(stage: &Stage) {
 }
 
 on_both!(
+    core_27_a_pool_of_a_class_that_the_cloud_does_not_know_is_left_alone,
+    setup()
+);
+async fn core_27_a_pool_of_a_class_that_the_cloud_does_not_know_is_left_alone(stage: &Stage) {
+    let class = json!({"group": "example.com", "kind": "OtherNodeClass", "name": "default"});
+    let foreign = json!({"metadata": {"name": "foreign"}, "spec": {"template": {"spec":
+        {"nodeClassRef": class, "requirements": []}}}});
+    stage.apply(POOLS, foreign).await;
+    stage.pool("own", json!({})).await;
+    let of = async |stage: &Stage, name: &str| {
+        let pools = stage.list(POOLS).await;
+        let own = pools
+            .into_iter()
+            .find(|own| own["metadata"]["name"] == name);
+        own.unwrap()
+    };
+    stage
+        .until("the other pool is ready and counted", 30, async |stage| {
+            let own = of(stage, "own").await;
+            condition(&own, "Ready") == "True Ready" && own["status"]["nodes"] == 0
+        })
+        .await;
+    stage
+        .stays("nothing is written on it", 10, async |stage| {
+            let own = of(stage, "foreign").await;
+            let hash = &own["metadata"]["annotations"]["karpenter.sh/nodepool-hash"];
+            own["status"]["conditions"].is_null() && hash.is_null()
+        })
+        .await;
+}
+
+on_both!(
     a_static_pool_grows_to_its_limit_and_shrinks,
     setup().speed(4)
 );

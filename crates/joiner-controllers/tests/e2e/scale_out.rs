@@ -272,6 +272,21 @@ async fn zones(stage: &Stage) -> BTreeMap<String, usize> {
     zones
 }
 
+on_both!(core_111_nodes_have_the_labels_that_their_pool_requires);
+async fn core_111_nodes_have_the_labels_that_their_pool_requires(stage: &Stage) {
+    let requirements = json!([
+        {"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]},
+        {"key": "example.com/team", "operator": "In", "values": ["x"]}]);
+    let pool = json!({"spec": {"template": {"spec": {"requirements": requirements}}}});
+    stage.pool("general", pool).await;
+    let select = json!({"nodeSelector": {"example.com/team": "x"}});
+    stage.deployment("web", 1, "500m", select).await;
+    stage.all_run(1, 60).await;
+    let places = Places::of(stage).await;
+    assert_eq!(places.by("web", "example.com/team")["x"], 1);
+    assert_eq!(stage.agrees().await, 1);
+}
+
 on_both!(
     core_173_default_spreads_that_are_rules,
     spreading("DoNotSchedule")

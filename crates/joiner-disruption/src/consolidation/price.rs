@@ -3,9 +3,7 @@
 //! A launch lists many types, and the cloud picks. Only those stay on the list that are cheaper
 //! even in the dearest offering that could come of it.
 
-use joiner_model::{
-    Launch, MinValuesPolicy, NanoDollars, Offering, OfferingIx, Problem, Requirement, TypeIx, keys,
-};
+use joiner_model::{Launch, NanoDollars, Offering, OfferingIx, Problem, Requirement, TypeIx, keys};
 
 use crate::fleet::Fleet;
 use crate::why::Why;
@@ -89,14 +87,11 @@ impl Place<'_> {
         if launch.types.is_empty() {
             return Err(too_dear);
         }
-        if let Some(missing) = lacks_values(problem, launch, &launch.types) {
-            let key = missing.key().clone();
-            match problem.policy.min_values {
-                MinValuesPolicy::Strict => return Err(Why::MinValues(key)),
-                MinValuesPolicy::BestEffort => launch.min_values_relaxed = true,
-            }
+        // Whatever the policy: it lowers `minValues` for pods that would wait otherwise, not for money.
+        match lacks_values(problem, launch, &launch.types) {
+            Some(missing) => Err(Why::MinValues(missing.key().clone())),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn is_all_spot(&self) -> bool {

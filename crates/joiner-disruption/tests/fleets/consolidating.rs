@@ -1,7 +1,7 @@
 //! Upstream behaviors 266 to 289 as far as they are decisions, and what goes beyond them.
 
 use joiner_disruption::{Method, Reason, Settings};
-use joiner_model::{NanoDollars, PreferencePolicy};
+use joiner_model::{MinValuesPolicy, NanoDollars, PreferencePolicy};
 use joiner_testkit::{HOSTNAME, INSTANCE_TYPE, World, ZONE, instance_type, node, pod, pool};
 
 use crate::stage::{LARGE, MEDIUM, SMALL, Stage, budget, dollars, of_pool, own};
@@ -47,27 +47,54 @@ fn core_266_a_cheaper_type() {
     assert_eq!(listed, ["small", "medium"]);
 }
 
+/// A large node for a small pod, in a pool that asks for so many different types; three are sold.
+fn picky(count: u32) -> World {
+    let sizes = [SMALL, MEDIUM, LARGE].into_iter().zip([0.1, 0.2, 0.4]);
+    let types = sizes.map(|((name, cpu, memory), price)| {
+        instance_type(name).cpu(cpu).memory(memory).price(price)
+    });
+    World::new()
+        .add(types.collect::<Vec<_>>())
+        .add(pool("default").min_values(INSTANCE_TYPE, "Exists", "", count))
+        .add(own("n0", LARGE))
+        .add(pod("web").cpu("1500m").on("n0"))
+}
+
 #[test]
 fn core_269_price_filter_and_min_values() {
-    let world = |count| {
-        let sizes = [SMALL, MEDIUM, LARGE].into_iter().zip([0.1, 0.2, 0.4]);
-        let types = sizes.map(|((name, cpu, memory), price)| {
-            instance_type(name).cpu(cpu).memory(memory).price(price)
-        });
-        World::new()
-            .add(types.collect::<Vec<_>>())
-            .add(pool("default").min_values(INSTANCE_TYPE, "Exists", "", count))
-            .add(own("n0", LARGE))
-            .add(pod("web").cpu("1500m").on("n0"))
-    };
-    assert_eq!(Stage::of(&world(2)).gone().as_deref(), Some("n0"));
-    let mut stage = Stage::of(&world(3));
+    assert_eq!(Stage::of(&picky(2)).gone().as_deref(), Some("n0"));
+    let mut stage = Stage::of(&picky(3));
     assert_eq!(stage.gone(), None);
     assert!(
         stage.why("n0").contains("Filtering by price"),
         "{}",
         stage.why("n0")
     );
+}
+
+#[test]
+fn core_103_best_effort_does_not_lower_min_values_for_money() {
+    let relaxed = |count| Stage::of(&picky(count).min_values(MinValuesPolicy::BestEffort));
+    assert_eq!(relaxed(2).gone().as_deref(), Some("n0"), "two are cheaper");
+    // Three types are sold, two of them are cheaper; four cannot be had at any price.
+    for count in [3, 4] {
+        assert_eq!(relaxed(count).gone(), None, "{count}");
+        assert!(relaxed(count).why("n0").contains("minValues"), "{count}");
+    }
+    // What must go is replaced all the same, and nodes that are not needed go.
+    let mut drifted = relaxed(4);
+    drifted.member("n0").drifted = Some(drifted.now);
+    let command = drifted.decide().commands.remove(0);
+    assert_eq!(command.reason, Reason::Drifted);
+    assert!(command.plan.launches[0].min_values_relaxed);
+    let world = picky(4).min_values(MinValuesPolicy::BestEffort);
+    let mut two = Stage::of(
+        &world
+            .add(own("n1", SMALL))
+            .add(pod("api").cpu("1").on("n1")),
+    );
+    two.member("n0").do_not_disrupt = true;
+    assert_eq!(two.gone().as_deref(), Some("n1"));
 }
 
 #[test]
