@@ -51,7 +51,7 @@ use crate::turns::{self, Move, Turn};
 pub const NAME: &str = "disruption";
 /// How often it looks.
 const EVERY: Duration = Duration::from_secs(10);
-/// How soon it looks again after it began something, and while machines are being launched.
+/// How soon it looks again after it began or dropped something, and while machines are being launched.
 const SOON: Duration = Duration::from_secs(1);
 /// How long a command for money waits before it is asked about again.
 const CONFIRM_AFTER: Duration = Duration::from_secs(15);
@@ -85,9 +85,15 @@ pub async fn run(ctx: Ctx) {
         }
         execute::recover(&ctx).await;
         pause = EVERY;
-        while pass(&ctx, &mut known, changed).await {
+        loop {
+            let outcome = pass(&ctx, &mut known, changed).await;
+            if outcome != Outcome::Nothing {
+                pause = SOON;
+            }
+            if outcome != Outcome::Begun {
+                break;
+            }
             changed = ctx.clock.now();
-            pause = SOON;
         }
         if is_launching(&ctx.world.snapshot()) {
             pause = SOON;
@@ -165,12 +171,23 @@ struct Order {
     receipt: DisruptionDetails,
 }
 
-/// One look at everything. True when something was begun.
-async fn pass(ctx: &Ctx, known: &mut Known, changed: Timestamp) -> bool {
+/// What came of a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// A command was begun.
+    Begun,
+    /// A command did not hold when it was asked about once more: something else may.
+    Dropped,
+    /// There is nothing to do, or not now.
+    Nothing,
+}
+
+/// One look at everything.
+async fn pass(ctx: &Ctx, known: &mut Known, changed: Timestamp) -> Outcome {
     let snapshot = ctx.world.snapshot();
     if is_launching(&snapshot) {
         // The next look will tell.
-        return false;
+        return Outcome::Nothing;
     }
     let started = ctx.clock.now();
     let before = known.memory.clone();
@@ -185,13 +202,13 @@ async fn pass(ctx: &Ctx, known: &mut Known, changed: Timestamp) -> bool {
         (decision.commands.clone(), (decision, judged))
     });
     let Some(((decision, judged), orders)) = look.await else {
-        return false;
+        return Outcome::Nothing;
     };
     tell::decided(ctx, &decision, judged, &snapshot);
     let took = ctx.clock.now().duration_since(started).as_secs_f64();
     measure::decided(&ctx.metrics, &decision, &snapshot, took);
     known.memory = decision.memory.clone();
-    let mut begun = false;
+    let mut outcome = Outcome::Nothing;
     for order in orders {
         let order = if order.command.method.waits() {
             tell::candidate(ctx, &order);
@@ -199,14 +216,21 @@ async fn pass(ctx: &Ctx, known: &mut Known, changed: Timestamp) -> bool {
             ctx.clock.sleep(CONFIRM_AFTER).await;
             match confirmed(ctx, &known.book, order).await {
                 Some(order) => order,
-                None => continue,
+                None => {
+                    if outcome == Outcome::Nothing {
+                        outcome = Outcome::Dropped;
+                    }
+                    continue;
+                }
             }
         } else {
             order
         };
-        begun |= start(ctx, &mut known.book, &order).await;
+        if start(ctx, &mut known.book, &order).await {
+            outcome = Outcome::Begun;
+        }
     }
-    begun
+    outcome
 }
 
 /// What is looked at.

@@ -64,7 +64,8 @@ async fn an_unhealthy_node_is_replaced(stage: &Stage) {
             crate::stage::n_running(&pods) == 2
         })
         .await;
-    stage.settles(1, 60).await;
+    // A real cluster may take a minute to notice that pods have lost their node.
+    stage.settles(1, 180).await;
 }
 
 /// More room takes so long that pods take the room there is.
