@@ -17,7 +17,6 @@ use crate::metrics_state::PodDecisions;
 use crate::nominations::Nominations;
 use crate::settings::Settings;
 use crate::turns::Turns;
-use crate::unreserved_cloud::UnreservedCloud;
 
 /// What is needed to start.
 pub struct Parts {
@@ -65,10 +64,8 @@ impl Autoscaler {
             world.expect(followed.kind, &followed.class);
             watches.spawn(follow(parts.client.clone(), followed, world.clone()));
         }
-        let cloud = match parts.settings.gates.reserved_capacity {
-            true => parts.cloud,
-            false => Arc::new(UnreservedCloud::new(parts.cloud)),
-        };
+        let cloud = MeteredCloud::new(parts.cloud, Arc::clone(&parts.metrics), parts.clock.clone());
+        let cloud = cloud.reserving(parts.settings.gates.reserved_capacity);
         let ctx = Ctx {
             api: Api::new(parts.client.clone(), world.clone(), parts.dry_run)
                 .paced(Pace::new(parts.clock.clone(), parts.pace.0, parts.pace.1))
@@ -76,11 +73,7 @@ impl Autoscaler {
             world,
             client: parts.client,
             clock: parts.clock.clone(),
-            cloud: Arc::new(MeteredCloud::new(
-                cloud,
-                Arc::clone(&parts.metrics),
-                parts.clock.clone(),
-            )),
+            cloud: Arc::new(cloud),
             settings: Arc::new(parts.settings),
             catalogs: Catalogs::default(),
             nominations: Nominations::default(),

@@ -21,12 +21,12 @@ pub mod overlay;
 pub mod pool;
 pub mod provisioning;
 mod requirements;
+mod reservations;
 pub mod settings;
 pub mod static_pools;
 mod taints;
 pub mod termination;
 pub mod turns;
-pub mod unreserved_cloud;
 pub mod upkeep;
 
 pub use context::{Ctx, Failure, Next};

@@ -1,4 +1,5 @@
-//! A cloud whose calls are counted and timed, under upstream's names.
+//! The cloud as controllers see it: its calls are counted and timed, under upstream's names, and its
+//! reservations can be left alone.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,11 +16,15 @@ use joiner_model::{InstanceType, Name};
 use joiner_runtime::metric_names::{CLOUDPROVIDER_DURATION, CLOUDPROVIDER_ERRORS};
 use joiner_runtime::{Clock, Metrics};
 
+use crate::reservations::{unreserved, without_reservations};
+
 /// A cloud whose calls are counted and timed.
 pub struct MeteredCloud {
     inner: Arc<dyn Cloud>,
     metrics: Arc<Metrics>,
     clock: Clock,
+    /// Its reservations are used.
+    reserving: bool,
 }
 
 /// A method: upstream's name for it, and who calls it.
@@ -40,7 +45,14 @@ impl MeteredCloud {
             inner,
             metrics,
             clock,
+            reserving: true,
         }
+    }
+
+    /// Whether its reservations are used.
+    #[must_use]
+    pub fn reserving(self, reserving: bool) -> Self {
+        Self { reserving, ..self }
     }
 
     async fn measured<T, E>(
@@ -89,11 +101,18 @@ impl Cloud for MeteredCloud {
         &self,
         class: &NodeClass,
     ) -> Result<Arc<Vec<InstanceType>>, CatalogError> {
-        self.measured(TYPES, self.inner.instance_types(class), |_| "")
-            .await
+        let types = self
+            .measured(TYPES, self.inner.instance_types(class), |_| "")
+            .await?;
+        Ok(match self.reserving {
+            true => types,
+            false => without_reservations(types),
+        })
     }
 
     async fn launch(&self, order: &Order) -> Result<Instance, LaunchError> {
+        let unreserved = (!self.reserving).then(|| unreserved(order));
+        let order = unreserved.as_ref().unwrap_or(order);
         self.measured(LAUNCH, self.inner.launch(order), of_launch)
             .await
     }

@@ -131,6 +131,33 @@ async fn write(ctx: &Ctx, planned: &[PlannedPod], node: &str) {
 /// Waits until the other nodes of the plan can be opened, too, if that is soon. Pods whose own node is
 /// still closed would take the room of those that nothing is proposed to.
 async fn others(ctx: &Ctx) {
+    wait(ctx, || {
+        let untold = ctx.nominations.untold();
+        let snapshot = ctx.world.snapshot();
+        let coming = untold.iter().filter_map(|name| snapshot.claim(name));
+        let coming = coming.filter(|own| own.meta.deleting.is_none());
+        let (joined, unjoined): (Vec<_>, Vec<_>) =
+            coming.partition(|own| snapshot.node_of(own).is_some());
+        match (joined.is_empty(), unjoined.is_empty()) {
+            (true, true) => Duration::ZERO,
+            (true, false) => JOIN_MAX,
+            (false, _) => WAIT_MAX,
+        }
+    })
+    .await;
+}
+
+/// Waits until all nodes whose pods know of them can be opened, if that is soon.
+async fn all_ready(ctx: &Ctx) {
+    wait(ctx, || match ctx.nominations.unready().is_empty() {
+        true => Duration::ZERO,
+        false => READY_MAX,
+    })
+    .await;
+}
+
+/// Waits for as long as others are worth waiting for, which changes as they get on.
+async fn wait(ctx: &Ctx, worth: impl Fn() -> Duration) {
     let began = ctx.clock.now();
     loop {
         // All are to go on at the same moment: before the first node that is opened keeps the
@@ -138,42 +165,13 @@ async fn others(ctx: &Ctx) {
         let telling = ctx.nominations.telling();
         tokio::pin!(telling);
         telling.as_mut().enable();
-        let untold = ctx.nominations.untold();
-        let snapshot = ctx.world.snapshot();
-        let coming = untold.iter().filter_map(|name| snapshot.claim(name));
-        let coming = coming.filter(|own| own.meta.deleting.is_none());
-        let (joined, unjoined): (Vec<_>, Vec<_>) =
-            coming.partition(|own| snapshot.node_of(own).is_some());
         let age = ctx.clock.now().duration_since(began).unsigned_abs();
-        let wait = match (joined.is_empty(), unjoined.is_empty()) {
-            (true, true) => Duration::ZERO,
-            (true, false) => JOIN_MAX,
-            (false, _) => WAIT_MAX,
-        };
-        if age >= wait {
+        if age >= worth() {
             return;
         }
         tokio::select! {
             () = telling => {}
             () = ctx.clock.sleep(LOOK_EVERY) => {}
-        }
-    }
-}
-
-/// Waits until all nodes whose pods know of them can be opened, if that is soon.
-async fn all_ready(ctx: &Ctx) {
-    let end = ctx.clock.now().checked_add(READY_MAX);
-    let end = end.unwrap_or(Timestamp::MAX);
-    loop {
-        let telling = ctx.nominations.telling();
-        tokio::pin!(telling);
-        telling.as_mut().enable();
-        if ctx.nominations.unready().is_empty() {
-            return;
-        }
-        tokio::select! {
-            () = telling => {}
-            () = ctx.clock.sleep_until(end) => return,
         }
     }
 }

@@ -44,8 +44,10 @@ async fn the_charts_permissions_are_enough() {
         .await;
     assert_eq!(joiner.stop().await.code(), Some(0));
     for said in [joiner.said(), dry.said()] {
+        // Not by the code: a port can have its digits.
         let refused = said.lines().filter(|line| {
-            line.contains("forbidden") || line.contains("not allowed") || line.contains("403")
+            let line = line.to_lowercase();
+            line.contains("forbidden") || line.contains("not allowed")
         });
         assert_eq!(refused.collect::<Vec<_>>(), Vec::<&str>::new());
     }

@@ -1,34 +1,14 @@
-//! A cloud whose reservations nobody uses, for when feature gate `ReservedCapacity` is off.
+//! What is sold and ordered when nobody is to use reservations: feature gate `ReservedCapacity` is off.
 //!
 //! Reserved offerings stay on the list, so that nodes which run in a reservation keep their price and
 //! do not drift. But they cannot be had: no plan counts on one, and no launch ends up in one. With
 //! upstream they are not even listed then, if its AWS provider sells them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use async_trait::async_trait;
-use futures::stream::BoxStream;
 use joiner_api::labels::{CAPACITY_TYPE, RESERVED};
-use joiner_api::types::NodeClaim;
-use joiner_cloud::{
-    CatalogError, ClassKind, Cloud, CloudError, Instance, Interruption, LaunchError, NodeClass,
-    Order, ProviderId, Registration, RepairPolicy, Termination,
-};
+use joiner_cloud::Order;
 use joiner_model::{InstanceType, Name, Offering, Operator, Requirement};
-
-/// A cloud whose reservations nobody uses.
-pub struct UnreservedCloud {
-    inner: Arc<dyn Cloud>,
-}
-
-impl UnreservedCloud {
-    /// The same cloud, without its reservations.
-    #[must_use]
-    pub fn new(inner: Arc<dyn Cloud>) -> Self {
-        Self { inner }
-    }
-}
 
 fn is_reserved(offering: &Offering) -> bool {
     let capacity_type = offering.labels.get(CAPACITY_TYPE);
@@ -37,7 +17,7 @@ fn is_reserved(offering: &Offering) -> bool {
 
 /// The same types, with nothing reserved to be had. Most catalogs have nothing reserved and are not
 /// copied.
-fn without_reservations(types: Arc<Vec<InstanceType>>) -> Arc<Vec<InstanceType>> {
+pub(crate) fn without_reservations(types: Arc<Vec<InstanceType>>) -> Arc<Vec<InstanceType>> {
     let can_be_had = |own: &Offering| own.available && is_reserved(own);
     if !types.iter().any(|own| own.offerings.iter().any(can_be_had)) {
         return types;
@@ -50,76 +30,13 @@ fn without_reservations(types: Arc<Vec<InstanceType>>) -> Arc<Vec<InstanceType>>
 }
 
 /// The same order for anything but what is reserved.
-fn unreserved(order: &Order) -> Order {
+pub(crate) fn unreserved(order: &Order) -> Order {
     let mut order = order.clone();
     let other = Requirement::new(CAPACITY_TYPE, Operator::NotIn, [Name::from(RESERVED)]);
     if let Ok(other) = other {
         order.requirements.add(other);
     }
     order
-}
-
-#[async_trait]
-impl Cloud for UnreservedCloud {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
-    fn classes(&self) -> &'static [ClassKind] {
-        self.inner.classes()
-    }
-
-    async fn instance_types(
-        &self,
-        class: &NodeClass,
-    ) -> Result<Arc<Vec<InstanceType>>, CatalogError> {
-        let types = self.inner.instance_types(class).await?;
-        Ok(without_reservations(types))
-    }
-
-    async fn launch(&self, order: &Order) -> Result<Instance, LaunchError> {
-        self.inner.launch(&unreserved(order)).await
-    }
-
-    async fn terminate(&self, id: &ProviderId) -> Result<Termination, CloudError> {
-        self.inner.terminate(id).await
-    }
-
-    async fn instance(&self, id: &ProviderId) -> Result<Option<Instance>, CloudError> {
-        self.inner.instance(id).await
-    }
-
-    async fn instances(&self) -> Result<Vec<Instance>, CloudError> {
-        self.inner.instances().await
-    }
-
-    async fn drift(
-        &self,
-        claim: &NodeClaim,
-        class: &NodeClass,
-    ) -> Result<Option<Name>, CloudError> {
-        self.inner.drift(claim, class).await
-    }
-
-    fn has_registration_hooks(&self) -> bool {
-        self.inner.has_registration_hooks()
-    }
-
-    async fn registration(&self, claim: &NodeClaim) -> Registration {
-        self.inner.registration(claim).await
-    }
-
-    fn repair_policies(&self) -> Vec<RepairPolicy> {
-        self.inner.repair_policies()
-    }
-
-    fn launch_timeout(&self) -> Duration {
-        self.inner.launch_timeout()
-    }
-
-    fn interruptions(&self) -> BoxStream<'static, Interruption> {
-        self.inner.interruptions()
-    }
 }
 
 #[cfg(test)]
