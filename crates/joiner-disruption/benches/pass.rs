@@ -33,6 +33,13 @@ const TYPES: [(&str, u64, u64); 4] = [
     ("r5.2xlarge", 8, 64),
 ];
 
+/// Zones and their ids in the catalog.
+const ZONES: [(&str, &str); 3] = [
+    ("us-east-1a", "use1-az6"),
+    ("us-east-1b", "use1-az1"),
+    ("us-east-1c", "use1-az2"),
+];
+
 /// A fleet whose nodes keep so many percent of their pods.
 fn fleet(n_nodes: usize, kept: u64) -> Stage {
     let mut random = Random::new(&format!("pass/{n_nodes}"));
@@ -40,7 +47,7 @@ fn fleet(n_nodes: usize, kept: u64) -> Stage {
     let mut pods = String::new();
     for n in 0..n_nodes {
         let (ty, cores, gib) = random.pick(&TYPES);
-        let zone = random.pick(&["us-east-1a", "us-east-1b", "us-east-1c"]);
+        let zone = random.pick(&ZONES);
         node(&mut text, n, (ty, cores, gib), zone);
         for p in 0..PODS {
             let app = random.below(APPS);
@@ -78,12 +85,17 @@ fn spread(app: u64) -> String {
     )
 }
 
-fn node(text: &mut String, n: usize, (ty, cores, gib): (&str, u64, u64), zone: &str) {
+fn node(
+    text: &mut String,
+    n: usize,
+    (ty, cores, gib): (&str, u64, u64),
+    (zone, zone_id): (&str, &str),
+) {
     let _ = write!(
         text,
         "---\napiVersion: v1\nkind: Node\nmetadata: {{name: n{n}, labels: {{\
          kubernetes.io/hostname: n{n}, kubernetes.io/os: linux, kubernetes.io/arch: amd64, \
-         topology.kubernetes.io/zone: {zone}, node.kubernetes.io/instance-type: {ty}, \
+         topology.kubernetes.io/zone: {zone}, topology.k8s.aws/zone-id: {zone_id}, node.kubernetes.io/instance-type: {ty}, \
          karpenter.sh/capacity-type: on-demand, karpenter.sh/nodepool: default, \
          karpenter.sh/registered: \"true\", karpenter.sh/initialized: \"true\"}}}}\n\
          status: {{capacity: {{cpu: \"{cores}\", memory: {gib}Gi, pods: 110}}, allocatable: {{cpu: \
@@ -105,6 +117,8 @@ fn main() {
             let stage = LazyCell::new(|| fleet(size, kept));
             group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
                 let fleet = LazyCell::force(&stage).fleet();
+                // A pass without questions is no measure of anything.
+                assert!(decide(&fleet, &Memory::default()).n_what_ifs > 1);
                 bencher.iter(|| decide(black_box(&fleet), &Memory::default()));
             });
         }

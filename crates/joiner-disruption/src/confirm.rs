@@ -12,12 +12,16 @@ use crate::budget::Allowances;
 use crate::candidates::{self, Class, blocked};
 use crate::command::{Command, Method};
 use crate::consolidation::bounds::Rooms;
-use crate::consolidation::propose;
+use crate::consolidation::propose_well;
 use crate::fleet::Fleet;
 use crate::moves::Moves;
-use crate::whatif::{Effort, WhatIf};
+use crate::whatif::WhatIf;
 use crate::why::Why;
 use crate::{drift, emptiness};
+
+/// So much of what a command promised must be left of its savings. Less is not what was decided;
+/// waiting for exactly as much would end most commands of a busy cluster.
+const KEPT_PERCENT: u128 = 50;
 
 /// Why a command is dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,13 +133,18 @@ fn still_cheaper(
     command: &Command,
     members: &[usize],
 ) -> Result<Command, Rejection> {
-    let offer = propose(fleet, &mut WhatIf::new(fleet), members, Effort::Full);
+    let offer = propose_well(fleet, members);
     let now = match offer {
         Ok(offer) => offer.command(fleet, &Rooms::new(fleet)),
         Err(refused) => return Err(Rejection::Scheduling(refused.why)),
     };
-    let is_dearer = now.price_after > command.price_after;
-    if is_dearer || now.plan.launches.len() > command.plan.launches.len() {
+    let (promised, left) = (command.savings().get(), now.savings().get());
+    let (kept, n_new) = match fleet.settings.upstream {
+        true => (100, command.plan.launches.len()),
+        false => (KEPT_PERCENT, usize::MAX),
+    };
+    let is_less = u128::from(left) * 100 < u128::from(promised) * kept;
+    if is_less || now.plan.launches.len() > n_new {
         return Err(Rejection::Scheduling(Why::NotCheaper {
             before: command.price_after,
             after: now.price_after,

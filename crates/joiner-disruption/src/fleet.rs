@@ -175,6 +175,8 @@ pub struct Settings {
     pub nodes_max: usize,
     /// Most what-if questions in one pass.
     pub what_ifs_max: u32,
+    /// Most questions beyond those, about sets that differ by one node from the best that was found.
+    pub variations_max: u32,
     /// Most pods that the questions of one pass are about.
     pub moves_max: usize,
     /// Steps of the packing search while looking for a set of nodes.
@@ -203,6 +205,7 @@ impl Default for Settings {
             several_factor: 10,
             nodes_max: 100,
             what_ifs_max: 24,
+            variations_max: 24,
             moves_max: 20_000,
             explore_steps: 1_000_000,
             final_steps: 20_000_000,

@@ -1,6 +1,6 @@
 //! Nodes are given back: controllers `disruption` and `disruption.queue`.
 //!
-//! *Flow*: every ten seconds, and when something was done, the snapshot becomes a fleet and
+//! *Flow*: every ten seconds, and when something was done or has come to its end, the snapshot becomes a fleet and
 //! `joiner_disruption::decide` says which nodes go and what takes their place. A command for money
 //! waits fifteen seconds, then the same question is asked again ([`confirm`]): if it still comes
 //! out, its moves are counted ([`moves`]), its nodes are tainted, the intent is written on their
@@ -51,7 +51,8 @@ use crate::turns::{self, Move, Turn};
 pub const NAME: &str = "disruption";
 /// How often it looks.
 const EVERY: Duration = Duration::from_secs(10);
-/// How soon it looks again after it began or dropped something, and while machines are being launched.
+/// How soon it looks again after it began, ended or dropped something, and while machines are being
+/// launched.
 const SOON: Duration = Duration::from_secs(1);
 /// How long a command for money waits before it is asked about again.
 const CONFIRM_AFTER: Duration = Duration::from_secs(15);
@@ -66,7 +67,7 @@ pub async fn run(ctx: Ctx) {
     let mut changed = ctx.clock.now();
     let mut pause = EVERY;
     loop {
-        ctx.clock.sleep(pause).await;
+        rest(&ctx, pause).await;
         if !ctx.world.is_listed() {
             continue;
         }
@@ -98,6 +99,24 @@ pub async fn run(ctx: Ctx) {
         if is_launching(&ctx.world.snapshot()) {
             pause = SOON;
         }
+    }
+}
+
+/// Waits this long, or until the last command under way has ended: now all can be seen in its place.
+async fn rest(ctx: &Ctx, pause: Duration) {
+    let end = ctx.clock.now().checked_add(pause);
+    let end = end.unwrap_or(Timestamp::MAX);
+    let mut busy = false;
+    loop {
+        let snapshot = ctx.world.snapshot();
+        let is_busy = (snapshot.claims()).any(|own| own.meta.annotation(COMMAND).is_some());
+        let now = ctx.clock.now();
+        if now >= end || busy && !is_busy {
+            return;
+        }
+        busy = is_busy;
+        let left = end.duration_since(now).unsigned_abs();
+        ctx.clock.sleep(left.min(SOON)).await;
     }
 }
 

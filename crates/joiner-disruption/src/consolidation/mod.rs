@@ -11,6 +11,8 @@ mod forecast;
 mod price;
 mod search;
 
+use std::cmp::Reverse;
+
 use joiner_model::{Launch, NanoDollars, Plan, PodIx};
 
 use crate::command::{Command, Method, Reason, pods_move};
@@ -100,6 +102,27 @@ pub(crate) fn propose(
         net,
         swaps,
     })
+}
+
+/// The same with all effort.
+pub(crate) fn propose_well(fleet: &Fleet<'_>, members: &[usize]) -> Result<Offer, Refused> {
+    let what_if = &mut WhatIf::new(fleet);
+    let full = propose(fleet, what_if, members, Effort::Full);
+    better(full, propose(fleet, what_if, members, Effort::Explore))
+}
+
+/// The better of two answers: more effort seldom finds less, but it does.
+fn better(full: Result<Offer, Refused>, quick: Result<Offer, Refused>) -> Result<Offer, Refused> {
+    match (full, quick) {
+        (Ok(full), Ok(quick)) if rank(&quick) > rank(&full) => Ok(quick),
+        (Err(_), Ok(quick)) => Ok(quick),
+        (full, _) => full,
+    }
+}
+
+/// What makes one offer better than another: more money, then fewer nodes to move.
+fn rank(offer: &Offer) -> (u64, Reverse<usize>) {
+    (offer.net, Reverse(offer.members.len()))
 }
 
 /// What is left of the savings within the horizon after paying for the move, if it is worth it.

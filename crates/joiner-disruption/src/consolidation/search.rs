@@ -2,7 +2,8 @@
 //!
 //! There are far too many sets to try, so the search goes where money is: sets that could be emptied
 //! by size alone, then growing prefixes of the candidates in upstream's order (price over disruption
-//! cost), then the best of them with members added and dropped, then single nodes by their bound.
+//! cost), then the best of them with members added, dropped and exchanged, then single nodes by their
+//! bound.
 //! The number of questions is limited; nodes that were not reached have their turn in the next pass.
 
 use std::cell::RefCell;
@@ -12,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use joiner_model::NanoDollars;
 
 use super::bounds::Rooms;
-use super::{Judgement, Offer, Refused, balanced, pin, propose};
+use super::{Judgement, Offer, Refused, balanced, better, pin, propose, rank};
 use crate::budget::Allowances;
 use crate::command::{Command, Method, Reason};
 use crate::cost;
@@ -26,6 +27,8 @@ use crate::why::Why;
 const REPAIRS_MAX: usize = 4;
 /// How often the best set is tried with a little more or less.
 const REFINEMENTS_MAX: usize = 3;
+/// Variations of the best set are about so many pods at most: they are for the last percent.
+const VARIED_PODS_MAX: usize = 5_000;
 
 /// What one pass of consolidation works with.
 pub(crate) struct Pass<'s, 'f> {
@@ -76,6 +79,7 @@ pub(crate) fn decide<'f>(
     let mut search = Search {
         pass: &pass,
         what_if,
+        questions_max: fleet.settings.what_ifs_max,
         moves_left: fleet.settings.moves_max,
         best: None,
         asked: BTreeSet::new(),
@@ -148,6 +152,8 @@ fn held_back<'f>(
 struct Search<'s, 'p, 'f> {
     pass: &'s Pass<'p, 'f>,
     what_if: &'s mut WhatIf<'f>,
+    /// Most questions, of all that were asked.
+    questions_max: u32,
     /// Pods that questions may still be about.
     moves_left: usize,
     best: Option<Offer>,
@@ -175,6 +181,11 @@ impl Search<'_, '_, '_> {
         }
         self.try_set(prefix.to_vec());
         self.refine(prefix, &emptied);
+        if self.best.is_some() && !self.spent {
+            self.vary(prefix);
+            // Nothing is cut short where variations are.
+            self.spent = false;
+        }
     }
 
     /// Members in order, as many as budgets allow together.
@@ -219,9 +230,8 @@ impl Search<'_, '_, '_> {
 
     /// One question, if it is new and there are questions left; the last one is for the best set.
     fn ask(&mut self, members: &[usize]) -> Option<Result<Offer, Refused>> {
-        let settings = &self.pass.fleet.settings;
         let n_pods = self.what_if.n_pods(members);
-        let spent = self.what_if.n_asked + 1 >= settings.what_ifs_max || n_pods > self.moves_left;
+        let spent = self.what_if.n_asked + 1 >= self.questions_max || n_pods > self.moves_left;
         if members.is_empty() || self.asked.contains(members) {
             return None;
         }
@@ -259,17 +269,43 @@ impl Search<'_, '_, '_> {
         }
     }
 
+    /// Tries the best set with one of those who stay, and then with it in the stead of one of its kind:
+    /// of many alike, which ones stay decides how well the others' pods fit.
+    fn vary(&mut self, prefix: &[usize]) {
+        let members = &self.pass.fleet.members;
+        let enough = self.moves_left.saturating_sub(VARIED_PODS_MAX);
+        let most = self.pass.fleet.settings.variations_max;
+        self.questions_max = self.what_if.n_asked + most + 1;
+        for n in 0..most as usize / 2 {
+            for exchange in [false, true] {
+                let Some(best) = &self.best else { return };
+                let (mut set, own) = (best.members.clone(), &best.members);
+                let mut others = prefix.iter().filter(|m| !own.contains(m)).cycle();
+                let Some(more) = others.nth(n) else { return };
+                if exchange {
+                    let kind = &members[*more].type_name;
+                    let alike = own.iter().filter(|m| members[**m].type_name == *kind);
+                    let Some(less) = alike.cycle().nth(n) else {
+                        continue;
+                    };
+                    set.retain(|m| m != less);
+                }
+                set.push(*more);
+                let set = self.within_budgets(&set);
+                if self.moves_left < enough + self.what_if.n_pods(&set) {
+                    return;
+                }
+                self.try_set(set);
+            }
+        }
+    }
+
     /// The best set, asked about once more with all effort.
     fn settle(&mut self) -> Option<Offer> {
         let best = self.best.take()?;
         let fleet = self.pass.fleet;
-        match propose(fleet, self.what_if, &best.members, Effort::Full) {
-            Ok(offer) => Some(offer),
-            Err(refused) => {
-                self.note_refused(&best.members, &refused);
-                None
-            }
-        }
+        let full = propose(fleet, self.what_if, &best.members, Effort::Full);
+        better(full, Ok(best)).ok()
     }
 
     fn note_refused(&mut self, members: &[usize], refused: &Refused) {
@@ -364,9 +400,4 @@ impl Search<'_, '_, '_> {
         }
         Why::Pinned(found)
     }
-}
-
-/// What makes one offer better than another: more money, then fewer nodes to move.
-fn rank(offer: &Offer) -> (u64, Reverse<usize>) {
-    (offer.net, Reverse(offer.members.len()))
 }

@@ -91,6 +91,32 @@ fn core_280_pods_that_arrive() {
 }
 
 #[test]
+fn what_saves_half_as_much_as_before_is_carried_out() {
+    let stage = Stage::of(&shrinking());
+    let command = decided(&stage);
+    let sells = |prices: [(&str, f64); 2]| {
+        let mut later = stage.clone();
+        for ty in &mut later.problem.types {
+            if let Some((_, price)) = prices.iter().find(|(name, _)| *name == &*ty.name) {
+                ty.offerings
+                    .iter_mut()
+                    .for_each(|own| own.price = dollars(*price));
+            }
+        }
+        later
+    };
+    let saved = command.savings().get() as f64 / 1e9;
+    let before = command.price_before.get() as f64 / 1e9;
+    let half = sells([("small", before - saved / 2.0), ("medium", before)]);
+    let now = confirm(&half.fleet(), &command).unwrap();
+    assert_eq!(now.savings().get(), command.savings().get() / 2);
+    let less = sells([("small", before - saved / 2.1), ("medium", before)]);
+    assert!(rejected(&less, &command).starts_with("scheduling"));
+    let strict = half.settings(|own| *own = own.as_upstream());
+    assert!(rejected(&strict, &command).starts_with("scheduling"));
+}
+
+#[test]
 fn drift_holds_as_long_as_pods_have_a_place() {
     let world = World::standard()
         .add(own("n0", MEDIUM))

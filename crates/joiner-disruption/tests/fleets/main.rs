@@ -12,5 +12,6 @@ mod moving;
 mod pinning;
 mod properties;
 mod reserved;
+mod settling;
 mod spot;
 mod stage;

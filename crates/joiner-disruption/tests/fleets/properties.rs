@@ -1,6 +1,6 @@
 //! What holds for every fleet: commands come to an end, the price falls, budgets hold, plans verify.
 
-use joiner_disruption::{Decision, Method, Reason};
+use joiner_disruption::{Decision, Method, Reason, Settings};
 use joiner_model::NanoDollars;
 use joiner_testkit::{HOSTNAME, Random, World, instance_type, pod, pool};
 
@@ -195,8 +195,11 @@ fn the_same_fleet_gives_the_same_decision() {
 #[test]
 fn a_pass_asks_no_more_than_it_may() {
     for (most, seed) in [(1, 1), (2, 2), (5, 3), (24, 4)] {
-        let mut stage = Stage::of(&any_world(seed)).settings(|s| s.what_ifs_max = most);
-        assert!(stage.decide().n_what_ifs <= most.max(1));
+        for more in [0, 1, 6] {
+            let limits = |s: &mut Settings| (s.what_ifs_max, s.variations_max) = (most, more);
+            let mut stage = Stage::of(&any_world(seed)).settings(limits);
+            assert!(stage.decide().n_what_ifs <= most.max(1) + more);
+        }
     }
 }
 

@@ -222,7 +222,12 @@ fn core_204_a_reservation_taken_by_somebody_else_in_the_meantime() {
         Stage::of(&all)
     };
     let command = stage(1).decide().commands.remove(0);
-    assert!(confirm(&stage(1).fleet(), &command).is_ok());
-    let rejection = confirm(&stage(0).fleet(), &command).expect_err("none is left");
+    let still = confirm(&stage(1).fleet(), &command).expect("it is left");
+    assert_eq!(still.price_after, command.price_after);
+    // What can be had in its stead saves half as much.
+    let other = confirm(&stage(0).fleet(), &command).expect("worth it");
+    assert!(other.price_after > command.price_after);
+    let strict = stage(0).settings(|own| *own = own.as_upstream());
+    let rejection = confirm(&strict.fleet(), &command).expect_err("none is left");
     assert_eq!(rejection.as_str(), "scheduling", "{rejection}");
 }
