@@ -95,7 +95,8 @@ fn node(
         text,
         "---\napiVersion: v1\nkind: Node\nmetadata: {{name: n{n}, labels: {{\
          kubernetes.io/hostname: n{n}, kubernetes.io/os: linux, kubernetes.io/arch: amd64, \
-         topology.kubernetes.io/zone: {zone}, topology.k8s.aws/zone-id: {zone_id}, node.kubernetes.io/instance-type: {ty}, \
+         topology.kubernetes.io/zone: {zone}, topology.k8s.aws/zone-id: {zone_id}, \
+         node.kubernetes.io/instance-type: {ty}, \
          karpenter.sh/capacity-type: on-demand, karpenter.sh/nodepool: default, \
          karpenter.sh/registered: \"true\", karpenter.sh/initialized: \"true\"}}}}\n\
          status: {{capacity: {{cpu: \"{cores}\", memory: {gib}Gi, pods: 110}}, allocatable: {{cpu: \

@@ -1,8 +1,8 @@
 //! Nodes are given back: controllers `disruption` and `disruption.queue`.
 //!
-//! *Flow*: every ten seconds, and when something was done or has come to its end, the snapshot becomes a fleet and
-//! `joiner_disruption::decide` says which nodes go and what takes their place. A command for money
-//! waits fifteen seconds, then the same question is asked again ([`confirm`]): if it still comes
+//! *Flow*: every ten seconds, and when something was done or has come to its end, the snapshot becomes
+//! a fleet and `joiner_disruption::decide` says which nodes go and what takes their place. A command
+//! for money waits fifteen seconds, then the same question is asked again ([`confirm`]): if it still comes
 //! out, its moves are counted ([`moves`]), its nodes are tainted, the intent is written on their
 //! claims, and replacements are created ([`execute`]). When those are up, the claims are deleted
 //! ([`queue`]); what came of it is in the [`ledger`].
@@ -104,20 +104,21 @@ pub async fn run(ctx: Ctx) {
 
 /// Waits this long, or until the last command under way has ended: now all can be seen in its place.
 async fn rest(ctx: &Ctx, pause: Duration) {
+    if !is_busy(&ctx.world.snapshot()) {
+        return ctx.clock.sleep(pause).await;
+    }
     let end = ctx.clock.now().checked_add(pause);
     let end = end.unwrap_or(Timestamp::MAX);
-    let mut busy = false;
-    loop {
-        let snapshot = ctx.world.snapshot();
-        let is_busy = (snapshot.claims()).any(|own| own.meta.annotation(COMMAND).is_some());
-        let now = ctx.clock.now();
-        if now >= end || busy && !is_busy {
-            return;
-        }
-        busy = is_busy;
-        let left = end.duration_since(now).unsigned_abs();
+    while ctx.clock.now() < end && is_busy(&ctx.world.snapshot()) {
+        let left = end.duration_since(ctx.clock.now()).unsigned_abs();
         ctx.clock.sleep(left.min(SOON)).await;
     }
+}
+
+/// True while a command is under way. None begins but by the one who asks.
+fn is_busy(snapshot: &Snapshot) -> bool {
+    let mut claims = snapshot.claims();
+    claims.any(|claim| claim.meta.annotation(COMMAND).is_some())
 }
 
 /// True when everything is looked at anew, though nothing has changed.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use joiner_testkit::story::workloads;
-use joiner_testkit::{Random, World};
+use joiner_testkit::{Random, World, pool};
 
 use crate::stage::Stage;
 
@@ -16,19 +16,6 @@ const STAY: usize = 15;
 const ABOVE_MAX: u64 = 15;
 /// A fleet settles within so many passes.
 const PASSES_MAX: usize = 30;
-
-const POOL: &str = "
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: default}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
-      requirements:
-      - {key: karpenter.k8s.aws/instance-category, operator: In, values: [c, m, r]}
-      - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
-";
 
 /// All pods of the story, on the nodes that they need.
 fn full() -> Stage {
@@ -48,7 +35,9 @@ fn full() -> Stage {
             );
         }
     }
-    let mut stage = Stage::of(&World::ec2().add(POOL).add(text.as_str()));
+    let pool = pool("default").capacity_types("on-demand");
+    let pool = pool.requirement("karpenter.k8s.aws/instance-category", "In", "c m r");
+    let mut stage = Stage::of(&World::ec2().add(pool).add(text.as_str()));
     stage.provision();
     stage
 }
