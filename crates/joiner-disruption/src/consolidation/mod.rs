@@ -12,8 +12,9 @@ mod price;
 mod search;
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
-use joiner_model::{Launch, NanoDollars, Plan, PodIx};
+use joiner_model::{Launch, NanoDollars, Plan, PodIx, ShapeIx};
 
 use crate::command::{Command, Method, Reason, pods_move};
 use crate::cost;
@@ -141,10 +142,11 @@ fn worth(
         let threshold = u128::from(fleet.price(members).get()) * u128::from(ppm);
         share > threshold
     };
-    // What upstream would do, too, is done for any saving; several new nodes have to be well worth
-    // it.
+    // What upstream would do, too, is done for any saving, be it one node after the other; several
+    // new nodes for pods that are mixed anew have to be well worth it.
     let enough = match n_new {
         0 | 1 => n_new < members.len() || is_enough(settings.threshold_ppm),
+        _ if is_one_by_one(fleet, members, &plan.launches) => is_enough(settings.threshold_ppm),
         _ => {
             let moves = move_cost.get().saturating_mul(settings.several_factor);
             gain >= moves && is_enough(settings.threshold_several_ppm)
@@ -154,6 +156,31 @@ fn worth(
         Some(net) if net > 0 && enough => Ok(net),
         _ => Err(Why::NotWorthIt { savings, move_cost }),
     }
+}
+
+/// Each new node takes just what one of the members holds, or pods alike: the same could be done for
+/// one member at a time.
+fn is_one_by_one(fleet: &Fleet<'_>, members: &[usize], launches: &[Launch]) -> bool {
+    let shapes = |pods: &mut dyn Iterator<Item = PodIx>| -> Vec<ShapeIx> {
+        let mut all: Vec<ShapeIx> = pods
+            .map(|pod| fleet.problem.pods[pod.0 as usize].shape)
+            .collect();
+        all.sort_unstable();
+        all
+    };
+    let held = |m: &usize| shapes(&mut fleet.members[*m].pods.iter().map(|moved| moved.pod));
+    let mut holdings: BTreeMap<Vec<ShapeIx>, usize> = BTreeMap::new();
+    for held in members.iter().map(held) {
+        *holdings.entry(held).or_default() += 1;
+    }
+    launches.iter().all(|launch| {
+        let taken = shapes(&mut launch.pods.iter().copied());
+        let left = holdings.get_mut(&taken).filter(|left| **left > 0);
+        left.is_some_and(|left| {
+            *left -= 1;
+            true
+        })
+    })
 }
 
 /// Members for which a node of the same kind would be launched, at no better price: of those alike,

@@ -3,14 +3,14 @@
 //! There are far too many sets to try, so the search goes where money is: sets that could be emptied
 //! by size alone, then growing prefixes of the candidates in upstream's order (price over disruption
 //! cost), then the best of them with members added, dropped and exchanged, then single nodes by their
-//! bound.
+//! bound, with others of their kind.
 //! The number of questions is limited; nodes that were not reached have their turn in the next pass.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use joiner_model::NanoDollars;
+use joiner_model::{Name, NanoDollars};
 
 use super::bounds::Rooms;
 use super::{Judgement, Offer, Refused, balanced, better, pin, propose, rank};
@@ -181,6 +181,7 @@ impl Search<'_, '_, '_> {
         }
         self.try_set(prefix.to_vec());
         self.refine(prefix, &emptied);
+        self.widen(free);
         if self.best.is_some() && !self.spent {
             self.vary(prefix);
             // Nothing is cut short where variations are.
@@ -333,6 +334,7 @@ impl Search<'_, '_, '_> {
             match self.ask(&[m]) {
                 Some(Ok(offer)) => {
                     self.best = Some(offer);
+                    self.widen(free);
                     if let Some(offer) = self.settle() {
                         return Some(offer);
                     }
@@ -349,6 +351,31 @@ impl Search<'_, '_, '_> {
             }
         }
         None
+    }
+
+    /// Tries the best set with all of its kinds that could save as much: what is found for one of many
+    /// need not be found again for each.
+    fn widen(&mut self, free: &[usize]) {
+        let (fleet, bounds) = (self.pass.fleet, self.pass.bounds);
+        let most = fleet.settings.launches_max();
+        let Some(best) = self.best.as_ref().filter(|_| most > 1) else {
+            return;
+        };
+        let mut least: BTreeMap<&Name, NanoDollars> = BTreeMap::new();
+        for m in &best.members {
+            let least = least.entry(&fleet.members[*m].type_name);
+            let least = least.or_insert(bounds[*m]);
+            *least = bounds[*m].min(*least);
+        }
+        let is_alike = |m: &usize| {
+            let least = least.get(&fleet.members[*m].type_name);
+            least.is_some_and(|least| bounds[*m] >= *least)
+        };
+        let own = &best.members;
+        let alike = free.iter().filter(|m| is_alike(m) && !own.contains(m));
+        let set: Vec<usize> = own.iter().chain(alike).copied().collect();
+        let set = self.within_budgets(&set);
+        self.try_set(set.into_iter().take(most).collect());
     }
 
     /// Tells of a member that its pool does not give for so little.

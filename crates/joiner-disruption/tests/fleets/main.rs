@@ -2,6 +2,7 @@
 
 mod balanced;
 mod budgets;
+mod bundles;
 mod candidates;
 mod compat;
 mod confirming;
