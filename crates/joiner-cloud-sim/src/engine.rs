@@ -33,7 +33,7 @@ const PARALLEL: usize = 16;
 /// Rounds in a row after which news are looked at again.
 const ROUNDS_MAX: usize = 50;
 /// First and longest wait after a failure.
-const BACK_OFF_SECS: (i64, i64) = (1, 60);
+const BACK_OFF_SECS: (i64, i64) = (1, 10);
 /// How long a machine waits that a policy of the cluster does not let in: longer than its claim
 /// waits for it, so that it never joins late.
 const UNWELCOME_SECS: i64 = 1200;

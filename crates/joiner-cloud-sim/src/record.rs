@@ -111,6 +111,7 @@ impl Record {
         Instance {
             id: ProviderId(self.provider_id.as_str().into()),
             claim: Some(self.claim.as_str().into()),
+            claim_uid: Some(self.claim_uid.as_str().into()),
             labels: named(&self.labels),
             annotations: Labels::new(),
             image_id: None,

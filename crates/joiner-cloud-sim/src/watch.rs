@@ -2,7 +2,7 @@
 
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
-use joiner_runtime::PlainObject;
+use joiner_runtime::{PlainObject, WatchPauses};
 use kube::api::ApiResource;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
@@ -67,7 +67,7 @@ impl Watched {
         }
         let plural = self.plural;
         let mut listed: Vec<Value> = Vec::new();
-        let events = watcher(api, config).default_backoff();
+        let events = watcher(api, config).backoff(WatchPauses::default());
         let news = events.map(move |event| match event {
             Ok(watcher::Event::Init) => {
                 listed.clear();

@@ -58,6 +58,8 @@ pub struct Instance {
     pub id: ProviderId,
     /// The NodeClaim it was launched for, if it says so.
     pub claim: Option<Name>,
+    /// Uid of that claim, if it says so: another claim may have the name by now.
+    pub claim_uid: Option<Name>,
     /// Every well-known label, with the value that came true.
     pub labels: Labels,
     /// Annotations for the NodeClaim.

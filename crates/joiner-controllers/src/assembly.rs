@@ -9,6 +9,7 @@ use joiner_state::live::{ClusterState, Kind};
 use tokio::task::JoinSet;
 
 use crate::catalogs::Catalogs;
+use crate::claim::Launches;
 use crate::context::Ctx;
 use crate::engine::{Controller, run};
 use crate::health::RegistrationHealth;
@@ -16,6 +17,7 @@ use crate::metered_cloud::MeteredCloud;
 use crate::metrics_state::PodDecisions;
 use crate::nominations::Nominations;
 use crate::settings::Settings;
+use crate::static_pools::Reservations;
 use crate::turns::Turns;
 
 /// What is needed to start.
@@ -67,17 +69,18 @@ impl Autoscaler {
         let cloud = MeteredCloud::new(parts.cloud, Arc::clone(&parts.metrics), parts.clock.clone());
         let cloud = cloud.reserving(parts.settings.gates.reserved_capacity);
         let ctx = Ctx {
-            api: Api::new(parts.client.clone(), world.clone(), parts.dry_run)
+            api: Api::new(parts.client, world.clone(), parts.dry_run)
                 .paced(Pace::new(parts.clock.clone(), parts.pace.0, parts.pace.1))
                 .metered(Arc::clone(&parts.metrics), parts.clock.clone()),
             world,
-            client: parts.client,
             clock: parts.clock.clone(),
             cloud: Arc::new(cloud),
             settings: Arc::new(parts.settings),
             catalogs: Catalogs::default(),
             nominations: Nominations::default(),
             turns: Turns::default(),
+            launches: Launches::default(),
+            static_room: Reservations::default(),
             pod_decisions: PodDecisions::default(),
             health: RegistrationHealth::default(),
             events: parts.events,
@@ -98,6 +101,9 @@ impl Autoscaler {
 
     /// Decides and acts until the future is dropped. Only one at a time may: the leader.
     pub async fn lead(&self) {
+        // Somebody else may have led since it was last our turn. What we were in the midst of is over.
+        self.ctx.turns.forget_all();
+        self.ctx.nominations.forget_all();
         let mut tasks = JoinSet::new();
         for controller in controllers(&self.ctx) {
             tasks.spawn(run(controller, self.ctx.clone()));
@@ -150,7 +156,7 @@ fn controllers(ctx: &Ctx) -> Vec<Arc<dyn Controller>> {
     all.extend(crate::disruption::controllers());
     all.extend(crate::observe::controllers(ctx));
     if ctx.settings.gates.static_capacity {
-        all.extend(crate::static_pools::controllers());
+        all.extend(crate::static_pools::controllers(ctx));
     }
     if ctx.settings.gates.node_overlay {
         all.extend(crate::overlay::controllers());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use joiner_api::labels::RESERVED;
-use joiner_cloud::{Cloud, NodeClass};
+use joiner_cloud::{CatalogError, Cloud, NodeClass};
 use joiner_model::{InstanceType, NanoDollars, keys};
 use joiner_state::NodeClassRef;
 use joiner_state::live::{LiveClass, Snapshot};
@@ -33,8 +33,9 @@ impl Catalogs {
     }
 
     /// Asks the cloud anew for all classes that pools name. A class that cannot be used is left
-    /// out, and why is returned.
+    /// out, and one that the cloud does not answer for has the types that it had last; why is returned.
     pub async fn refresh(&self, cloud: &dyn Cloud, now: &Snapshot) -> Vec<(NodeClassRef, String)> {
+        let before = self.lists();
         let mut lists = Lists::new();
         let mut troubles = Vec::new();
         for pool in now.pools() {
@@ -48,7 +49,12 @@ impl Catalogs {
                 Ok(types) => {
                     lists.insert(pool.class.clone(), types);
                 }
-                Err(error) => troubles.push((pool.class.clone(), error.to_string())),
+                Err(error) => {
+                    let last = before.get(&pool.class);
+                    let last = last.filter(|_| matches!(error, CatalogError::Other(_)));
+                    lists.extend(last.map(|own| (pool.class.clone(), Arc::clone(own))));
+                    troubles.push((pool.class.clone(), error.to_string()));
+                }
             }
         }
         let mut own = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,8 +164,9 @@ pub(crate) mod made {
             Err(never())
         }
 
+        /// To this it never answers.
         async fn instances(&self) -> Result<Vec<Instance>, CloudError> {
-            Err(never())
+            std::future::pending().await
         }
 
         async fn drift(&self, _: &NodeClaim, _: &NodeClass) -> Result<Option<Name>, CloudError> {
@@ -171,6 +178,8 @@ pub(crate) mod made {
 #[cfg(test)]
 mod tests {
     use joiner_model::{Labels, Offering, Resources};
+    use joiner_state::live::Kind;
+    use serde_json::json;
 
     use super::*;
 
@@ -185,6 +194,28 @@ mod tests {
     fn paid(capacity_type: &str, more: &[(&str, &str)]) -> Labels {
         let own = [(keys::ZONE, "a"), (keys::CAPACITY_TYPE, capacity_type)];
         labels(&[&own, more].concat())
+    }
+
+    #[tokio::test]
+    async fn a_class_that_gets_no_answer_has_what_it_had_last() {
+        let cloud = made::Moody::new(Arc::new(Vec::new()));
+        let mut cluster = crate::claim::made::Cluster::default();
+        cluster.put(Kind::NodePool, crate::claim::made::pool("uid-p"));
+        let class = json!({"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass",
+            "metadata": {"name": "k", "uid": "uid-k"}});
+        cluster.put(Kind::NodeClass, class);
+        let now = cluster.snapshot();
+        let catalogs = Catalogs::default();
+        cloud.refuse(Some("k"));
+        assert_eq!(catalogs.refresh(&cloud, &now).await.len(), 1);
+        assert!(catalogs.lists().is_empty(), "nothing was known");
+        cloud.refuse(None);
+        assert!(catalogs.refresh(&cloud, &now).await.is_empty());
+        assert_eq!(catalogs.lists().len(), 1);
+        cloud.refuse(Some("k"));
+        let troubles = catalogs.refresh(&cloud, &now).await;
+        assert_eq!(troubles[0].1, "not today");
+        assert_eq!(catalogs.lists().len(), 1);
     }
 
     #[test]

@@ -7,10 +7,12 @@ use joiner_cloud::{Cloud, CloudError};
 use joiner_runtime::{Api, ApiFailure, Clock, Decisions, Events, Metrics, World};
 
 use crate::catalogs::Catalogs;
+use crate::claim::Launches;
 use crate::health::RegistrationHealth;
 use crate::metrics_state::PodDecisions;
 use crate::nominations::Nominations;
 use crate::settings::Settings;
+use crate::static_pools::Reservations;
 use crate::turns::Turns;
 
 /// What every controller works with.
@@ -20,8 +22,6 @@ pub struct Ctx {
     pub api: Api,
     /// What is known of the cluster.
     pub world: World,
-    /// Reads that the world does not have.
-    pub client: kube::Client,
     /// The time.
     pub clock: Clock,
     /// Who sells machines.
@@ -34,6 +34,10 @@ pub struct Ctx {
     pub nominations: Nominations,
     /// Pods that wait for their turn to leave.
     pub turns: Turns,
+    /// Machines whose launch was answered, until that has been written down.
+    pub launches: Launches,
+    /// Room under the limits of static pools that is spoken for.
+    pub static_room: Reservations,
     /// How registrations went.
     pub health: RegistrationHealth,
     /// When pods were first decided about.

@@ -1,8 +1,7 @@
 //! From changes of the world to looks at single objects.
 //!
 //! Every controller has a queue of keys. A key is looked at by one worker at a time, never lost,
-//! and never looked at in a hot loop: after a failure it waits, one second at first and one minute
-//! at most.
+//! and never looked at in a hot loop: after a failure it waits.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -19,11 +18,7 @@ use joiner_state::live::{Change, Snapshot};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::context::{Ctx, Failure, Next};
-
-/// The pause after the first failure.
-const PAUSE_MIN: Duration = Duration::from_secs(1);
-/// The longest pause.
-const PAUSE_MAX: Duration = Duration::from_secs(60);
+use crate::pauses::pause_after_failure;
 
 /// Looks at one object at a time.
 pub trait Controller: Send + Sync + 'static {
@@ -153,13 +148,11 @@ impl Queue {
                     self.add_at(key, at);
                 }
             }
-            Err(_) => {
+            Err(failure) => {
                 let failures = self.failures.entry(key.clone()).or_insert(0);
-                let pause = PAUSE_MIN * 2u32.saturating_pow(*failures).min(64);
                 *failures += 1;
-                let at = now
-                    .checked_add(pause.min(PAUSE_MAX))
-                    .unwrap_or(Timestamp::MAX);
+                let at = now.checked_add(pause_after_failure(failure, *failures));
+                let at = at.unwrap_or(Timestamp::MAX);
                 self.due.remove(&key);
                 self.add_at(key, at);
             }
@@ -287,25 +280,22 @@ mod tests {
     #[test]
     fn failures_wait_longer_and_longer_and_changes_do_not_shorten_it() {
         let mut queue = Queue::default();
-        let mut now = 0;
+        let mut now = at(0);
         queue.add("a".into());
-        for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
-            assert!(queue.take().is_some(), "after {now} s");
+        for pause in [100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000] {
+            assert!(queue.take().is_some(), "after {now}");
             let failed = Err(Failure::Other("no".to_owned()));
-            queue.done("a".into(), &failed, at(now));
+            queue.done("a".into(), &failed, now);
             queue.add("a".into());
-            queue.ripen(at(now + pause - 1));
-            assert_eq!(queue.take(), None, "too early after {now} s");
-            now += pause;
-            queue.ripen(at(now));
+            queue.ripen(now + Duration::from_millis(pause - 1));
+            assert_eq!(queue.take(), None, "too early after {now}");
+            now += Duration::from_millis(pause);
+            queue.ripen(now);
         }
         assert!(queue.take().is_some());
-        queue.done(
-            "a".into(),
-            &Ok(Next::Again(Duration::from_secs(5))),
-            at(now),
-        );
-        assert_eq!(queue.next_time(), Some(at(now + 5)));
+        let later = Duration::from_secs(5);
+        queue.done("a".into(), &Ok(Next::Again(later)), now);
+        assert_eq!(queue.next_time(), Some(now + later));
     }
 
     #[test]

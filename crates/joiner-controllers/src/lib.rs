@@ -18,6 +18,7 @@ pub mod metrics_state;
 pub mod nominations;
 pub mod observe;
 pub mod overlay;
+mod pauses;
 pub mod pool;
 pub mod provisioning;
 mod requirements;

@@ -96,6 +96,11 @@ impl Nominations {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Nobody is spoken for any more.
+    pub fn forget_all(&self) {
+        *self.lock() = Memory::default();
+    }
+
     /// How long a nomination lasts when batches take at most `batch_max`.
     #[must_use]
     pub fn lasting(batch_max: Duration) -> Duration {

@@ -169,7 +169,8 @@ pub struct Verdict {
 /// What one pass comes to.
 #[derive(Clone, Debug)]
 pub struct Decision {
-    /// What to do: mostly nothing or one command, several for static drift.
+    /// What to do: mostly nothing or one command; several for static drift, and a second one beside
+    /// that for empty nodes.
     pub commands: Vec<Command>,
     /// One for each member of the fleet.
     pub verdicts: Vec<Verdict>,

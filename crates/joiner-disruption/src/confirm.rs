@@ -107,8 +107,9 @@ fn still_empty(
     let is_there = |m: &usize| command.claims.contains(&fleet.members[*m].claim);
     let all = 0..fleet.members.len();
     let members: Vec<usize> = all.filter(is_there).collect();
-    let (empty, others): (Vec<usize>, Vec<usize>) =
+    let (mut empty, mut others): (Vec<usize>, Vec<usize>) =
         (members.into_iter()).partition(|m| emptiness::is_candidate(fleet, &fleet.members[*m]));
+    others.extend(emptiness::spare_seats(fleet, &mut empty).0);
     if let Some(command) = emptiness::of(fleet, allowances, &empty) {
         return Ok(command);
     }

@@ -1,4 +1,5 @@
-//! One pass over a fleet: the methods in upstream's order, until one has something to do.
+//! One pass over a fleet: the methods in upstream's order, until one has something to do. Empty nodes
+//! go by themselves, so that consolidation goes on without them in the same pass.
 
 use std::cell::RefCell;
 
@@ -6,7 +7,7 @@ use joiner_model::NanoDollars;
 
 use crate::budget::Allowances;
 use crate::candidates::{self, Class};
-use crate::command::{Command, Decision, Reason, Verdict};
+use crate::command::{Command, Decision, Method, Reason, Verdict};
 use crate::consolidation::{self, Pass, Report, bounds::Rooms};
 use crate::fleet::Fleet;
 use crate::memory::Memory;
@@ -22,21 +23,71 @@ use crate::{drift, emptiness};
 /// after the other comes to an end.
 #[must_use]
 pub fn decide(fleet: &Fleet<'_>, memory: &Memory) -> Decision {
+    let mut decision = first(fleet, memory);
+    let [empty] = &decision.commands[..] else {
+        return decision;
+    };
+    // Even pods that cost nothing to move need a place, and have to be counted.
+    let is_bare = |m: &usize| fleet.members[*m].pods.is_empty();
+    let alone = fleet.settings.upstream || empty.method != Method::Empty;
+    if alone || !empty.members.iter().all(is_bare) {
+        return decision;
+    }
+    let (mut problem, mut others) = (fleet.problem.clone(), fleet.clone());
+    for m in &empty.members {
+        let member = &mut others.members[*m];
+        member.in_command = true;
+        problem.nodes[member.node.0 as usize].closed = true;
+    }
+    let others = Fleet {
+        problem: &problem,
+        ..others
+    };
+    let then = first(&others, &decision.memory);
+    // What need not wait is for the next pass: nothing is to be old when it begins.
+    if !then.commands.iter().all(|own| own.method.waits()) {
+        return decision;
+    }
+    let verdicts = decision.verdicts.iter_mut().zip(then.verdicts);
+    for (own, then) in verdicts.filter(|(own, _)| own.stays.is_some()) {
+        *own = then;
+    }
+    decision.commands.extend(then.commands);
+    decision.memory = then.memory;
+    decision.n_what_ifs += then.n_what_ifs;
+    decision.cut_short = then.cut_short;
+    decision.turned_down = then.turned_down;
+    decision
+}
+
+/// What the first method that has something to do comes to.
+fn first(fleet: &Fleet<'_>, memory: &Memory) -> Decision {
     let allowances = Allowances::new(fleet);
     let mut memory = memory.for_fleet(fleet);
     let mut stays = candidates::stays(fleet);
+    let is_empty = |m: &usize| stays[*m].is_none() && fleet.members[*m].is_empty();
+    let mut empty: Vec<usize> = (0..fleet.members.len()).filter(is_empty).collect();
+    let (spared, seats) = emptiness::spare_seats(fleet, &mut empty);
+    for m in spared {
+        stays[m] = Some(Why::Nominated);
+    }
     let rooms = Rooms::new(fleet);
     let bounds: Vec<NanoDollars> = (fleet.members.iter())
         .map(|member| rooms.bound(fleet, member))
         .collect();
     let eligible = eligible(fleet, &stays);
     let report = RefCell::new(Report::default());
-    let mut what_if = None;
+    let mut n_what_ifs = 0;
+    let what_if = || match &seats {
+        Some(seats) => WhatIf::with_seats(fleet, seats),
+        None => WhatIf::new(fleet),
+    };
     let commands = first_of(
         fleet,
         &allowances,
+        empty,
         &mut memory,
-        &mut what_if,
+        (what_if, &mut n_what_ifs),
         |memory, ask| {
             let pass = Pass {
                 fleet,
@@ -64,7 +115,7 @@ pub fn decide(fleet: &Fleet<'_>, memory: &Memory) -> Decision {
         cut_short: report.cut_short,
         turned_down: report.turned_down,
         memory,
-        n_what_ifs: what_if.map_or(0, |what_if| what_if.n_asked),
+        n_what_ifs,
     }
 }
 
@@ -75,7 +126,7 @@ fn eligible(fleet: &Fleet<'_>, stays: &[Option<Why>]) -> Vec<(Reason, u32)> {
         u32::try_from(n).unwrap_or(u32::MAX)
     };
     let of = |reason: Reason| match reason {
-        Reason::Empty => count(&|m| emptiness::is_candidate(fleet, &fleet.members[m])),
+        Reason::Empty => count(&|m| stays[m].is_none() && fleet.members[m].is_empty()),
         Reason::Drifted => count(&|m| {
             let member = &fleet.members[m];
             member.drifted.is_some() && candidates::blocked(member, Class::Eventual).is_none()
@@ -89,11 +140,12 @@ fn eligible(fleet: &Fleet<'_>, stays: &[Option<Why>]) -> Vec<(Reason, u32)> {
 fn first_of<'f>(
     fleet: &'f Fleet<'f>,
     allowances: &Allowances,
+    empty: Vec<usize>,
     memory: &mut Memory,
-    what_if: &mut Option<WhatIf<'f>>,
+    (what_if, n_what_ifs): (impl FnOnce() -> WhatIf<'f>, &mut u32),
     consolidate: impl FnOnce(&mut Memory, &mut WhatIf<'f>) -> Option<Command>,
 ) -> Vec<Command> {
-    if let Some(command) = emptiness::decide(fleet, allowances) {
+    if let Some(command) = emptiness::decide(fleet, allowances, empty) {
         return vec![command];
     }
     let replaced = drift::decide_static(fleet, allowances);
@@ -104,9 +156,10 @@ fn first_of<'f>(
     if !is_drifted && memory.is_idle(fleet) {
         return Vec::new();
     }
-    let what_if = what_if.insert(WhatIf::new(fleet));
-    let drifted = drift::decide(fleet, allowances, memory, what_if);
-    let command = drifted.or_else(|| consolidate(memory, what_if));
+    let mut what_if = what_if();
+    let drifted = drift::decide(fleet, allowances, memory, &mut what_if);
+    let command = drifted.or_else(|| consolidate(memory, &mut what_if));
+    *n_what_ifs = what_if.n_asked;
     command.into_iter().collect()
 }
 

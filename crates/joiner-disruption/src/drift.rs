@@ -82,7 +82,8 @@ pub(crate) fn decide(
     let dynamic = |member: &Member| fleet.terms(member).static_replicas.is_none();
     let mut all = drifted(fleet, dynamic);
     all.retain(|m| allowances.left(fleet.members[*m].pool, Reason::Drifted) > 0);
-    if all.iter().all(|m| memory.seen(&fleet.members[*m].claim)) {
+    // Where nothing has drifted, turns are those of consolidation.
+    if !all.is_empty() && all.iter().all(|m| memory.seen(&fleet.members[*m].claim)) {
         memory.start_round();
     }
     // A stable sort: whoever had no turn yet keeps the order of age.

@@ -1,25 +1,44 @@
 //! Nodes on which nothing runs: all that budgets allow go in one command.
 
+use std::collections::BTreeSet;
+
 use crate::budget::Allowances;
 use crate::candidates::{Class, blocked, not_for_emptiness};
 use crate::command::{Command, Method, Reason};
 use crate::fleet::{Fleet, Member};
 use crate::moves::Moves;
+use crate::whatif::{Seats, seat_waiting};
 use joiner_model::{NanoDollars, Plan};
 
-/// True when emptiness is what a member goes by.
+/// True when emptiness is what a member goes by, unless somebody is expected there.
 pub(crate) fn is_candidate(fleet: &Fleet<'_>, member: &Member) -> bool {
     member.is_empty()
         && blocked(member, Class::Graceful).is_none()
         && not_for_emptiness(fleet, member).is_none()
 }
 
-/// Empty nodes that may go, dearest first, and whether budgets held some back.
-pub(crate) fn decide(fleet: &Fleet<'_>, allowances: &Allowances) -> Option<Command> {
-    let all = 0..fleet.members.len();
-    let mut empty: Vec<usize> = all
-        .filter(|m| is_candidate(fleet, &fleet.members[*m]))
-        .collect();
+/// Takes those of `members` away that pods which wait have their seat on: an empty node may be there for
+/// the pods of another one that takes its time to drain. Returns them, and the seats, if it came to that.
+pub(crate) fn spare_seats(
+    fleet: &Fleet<'_>,
+    members: &mut Vec<usize>,
+) -> (Vec<usize>, Option<Seats>) {
+    if members.is_empty() {
+        return (Vec::new(), None);
+    }
+    let seats = seat_waiting(fleet.problem);
+    let taken: BTreeSet<u32> = seats.values().copied().collect();
+    let is_taken = |m: &mut usize| taken.contains(&fleet.members[*m].node.0);
+    let spared = members.extract_if(.., is_taken).collect();
+    (spared, Some(seats))
+}
+
+/// Those of these empty nodes that budgets let go, dearest first.
+pub(crate) fn decide(
+    fleet: &Fleet<'_>,
+    allowances: &Allowances,
+    mut empty: Vec<usize>,
+) -> Option<Command> {
     empty.sort_by(|a, b| {
         let (a, b) = (&fleet.members[*a], &fleet.members[*b]);
         b.price.cmp(&a.price).then_with(|| a.name.cmp(&b.name))

@@ -32,7 +32,7 @@ mod moves;
 mod whatif;
 mod why;
 
-pub use budget::{Budget, UNLIMITED};
+pub use budget::{Budget, UNLIMITED, complaints};
 pub use command::{Command, Decision, Method, Reason, Verdict};
 pub use confirm::{Rejection, confirm};
 pub use consolidation::{Judgement, judgements};

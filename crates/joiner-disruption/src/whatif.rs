@@ -77,10 +77,14 @@ pub(crate) struct WhatIf<'f> {
 impl<'f> WhatIf<'f> {
     /// Copies what matters.
     pub(crate) fn new(fleet: &'f Fleet<'f>) -> Self {
+        Self::with_seats(fleet, &seat_waiting(fleet.problem))
+    }
+
+    /// The same, where it is known already where pods that wait are seated.
+    pub(crate) fn with_seats(fleet: &'f Fleet<'f>, seats: &Seats) -> Self {
         let problem = fleet.problem;
-        let seats = seat_waiting(problem);
         let mut guests: BTreeMap<u32, Vec<PodIx>> = BTreeMap::new();
-        for (pod, node) in &seats {
+        for (pod, node) in seats {
             guests.entry(*node).or_default().push(*pod);
         }
         let telling = Telling::new(problem);
@@ -346,8 +350,11 @@ fn homeless(
     pods.collect()
 }
 
+/// The nodes of pods that wait.
+pub(crate) type Seats = BTreeMap<PodIx, u32>;
+
 /// Where pods that wait already can be seated on nodes there are.
-fn seat_waiting(problem: &Problem) -> BTreeMap<PodIx, u32> {
+pub(crate) fn seat_waiting(problem: &Problem) -> Seats {
     if problem.pending().next().is_none() {
         return BTreeMap::new();
     }
@@ -415,15 +422,19 @@ fn pod_terms(shape: &PodShape) -> impl Iterator<Item = &PodTerm> {
 }
 
 /// The whole problem that the plan of a command about these members answers, for whoever wants to
-/// check it: nodes closed, pods homeless, pods that wait seated or set aside.
+/// check it: nodes closed, pods homeless, pods that wait seated or set aside. Members that go by another
+/// command before it, `aside`, take nobody in.
 #[must_use]
-pub fn question(fleet: &Fleet<'_>, members: &[usize]) -> Problem {
-    let seats = seat_waiting(fleet.problem);
+pub fn question(fleet: &Fleet<'_>, aside: &[usize], members: &[usize]) -> Problem {
+    let mut problem = fleet.problem.clone();
+    for m in aside {
+        problem.nodes[fleet.members[*m].node.0 as usize].closed = true;
+    }
+    let seats = seat_waiting(&problem);
     let mut guests: BTreeMap<u32, Vec<PodIx>> = BTreeMap::new();
     for (pod, node) in &seats {
         guests.entry(*node).or_default().push(*pod);
     }
-    let mut problem = fleet.problem.clone();
     let waiting: Vec<PodIx> = problem.pending().collect();
     for pod in waiting {
         let own = &mut problem.pods[pod.0 as usize];

@@ -1,10 +1,11 @@
-//! Every write to Kubernetes goes through here.
+//! Every write to Kubernetes goes through here, and what is read of single objects.
 //!
 //! What the server answers is noted in the [`World`] before the call returns, so that whoever
 //! decides next sees it. In a dry run nothing is sent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use joiner_model::Name;
 use joiner_state::live::Kind;
@@ -17,6 +18,10 @@ use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::watch::chain;
 use crate::world::World;
+
+/// The longest that an answer may take. A server that went away without a word never answers, and
+/// whoever asked would wait for good. It is the network's time, however fast the clock runs.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
 
 /// Why a write did not happen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -260,6 +265,23 @@ impl Api {
         self.write(call).await.map(|_| ())
     }
 
+    /// Reads an object as the server has it now; the world is not told. None when there is none.
+    pub async fn get(&self, kind: Kind, name: &str) -> Result<Option<Value>, ApiFailure> {
+        let call = Call {
+            method: "GET",
+            kind,
+            name,
+            sub: "",
+            body: Value::Null,
+            content: JSON,
+        };
+        match self.send(&call).await {
+            Ok(object) => Ok(Some(object)),
+            Err(ApiFailure::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn write(&self, call: Call<'_>) -> Result<Written, ApiFailure> {
         if self.dry_run {
             return Ok(Written::Dry);
@@ -280,7 +302,10 @@ impl Api {
 
     async fn send(&self, call: &Call<'_>) -> Result<Value, ApiFailure> {
         self.n_requests.fetch_add(1, Ordering::Relaxed);
-        let body = serde_json::to_vec(&call.body).unwrap_or_default();
+        let body = match call.body.is_null() {
+            true => Vec::new(),
+            false => serde_json::to_vec(&call.body).unwrap_or_default(),
+        };
         let request = http::Request::builder()
             .method(call.method)
             .uri(path(call))
@@ -290,11 +315,16 @@ impl Api {
         if let Some(pace) = &self.pace {
             pace.turn().await;
         }
+        let answer = async {
+            let answer = tokio::time::timeout(ANSWER_MAX, self.client.request(request)).await;
+            let late = |_| Err(kube::Error::Service("no answer in time".into()));
+            answer.unwrap_or_else(late)
+        };
         let Some((metrics, clock)) = &self.metrics else {
-            return self.client.request(request).await.map_err(sorted);
+            return answer.await.map_err(sorted);
         };
         let started = clock.now();
-        let answer = self.client.request(request).await;
+        let answer = answer.await;
         let took = clock.now().duration_since(started).as_secs_f64();
         measure(metrics, call, answer.as_ref().err(), took);
         answer.map_err(sorted)
@@ -315,6 +345,7 @@ fn measure(metrics: &Metrics, call: &Call<'_>, error: Option<&kube::Error>, secs
     let verb = match call.method {
         "POST" => "create",
         "PATCH" => "patch",
+        "GET" => "get",
         _ => "delete",
     };
     let labels = [
@@ -353,7 +384,10 @@ fn path(call: &Call<'_>) -> String {
             path = format!("{path}/{part}");
         }
     }
-    format!("{path}?fieldManager=karpenter")
+    match call.method {
+        "GET" => path,
+        _ => format!("{path}?fieldManager=karpenter"),
+    }
 }
 
 fn sorted(error: kube::Error) -> ApiFailure {
@@ -370,5 +404,23 @@ fn sorted(error: kube::Error) -> ApiFailure {
         (400 | 422, _) => ApiFailure::Invalid(message),
         (500..=599, _) => ApiFailure::Away(message),
         (code, _) => ApiFailure::Other { code, message },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_never_answers_is_away() {
+        type Answer = http::Response<kube::client::Body>;
+        let silent = tower::service_fn(|_: http::Request<kube::client::Body>| {
+            std::future::pending::<Result<Answer, std::convert::Infallible>>()
+        });
+        let api = Api::new(Client::new(silent, "default"), World::start(), false);
+        let patched = api.patch(Kind::Node, "n", &json!({})).await;
+        assert!(matches!(patched, Err(ApiFailure::Away(_))), "{patched:?}");
+        let read = api.get(Kind::Node, "n").await;
+        assert!(matches!(read, Err(ApiFailure::Away(_))), "{read:?}");
     }
 }

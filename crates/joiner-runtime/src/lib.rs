@@ -21,6 +21,7 @@ mod process_metrics;
 pub mod receipt;
 mod verdicts;
 mod watch;
+mod watch_pauses;
 pub mod why;
 mod world;
 
@@ -38,4 +39,5 @@ pub use near::near;
 pub use pace::Pace;
 pub use plain::PlainObject;
 pub use watch::{Followed, follow, resource};
+pub use watch_pauses::WatchPauses;
 pub use world::{News, World};

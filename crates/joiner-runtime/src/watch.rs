@@ -8,6 +8,7 @@ use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
 
 use crate::plain::PlainObject;
+use crate::watch_pauses::WatchPauses;
 use crate::world::{News, World, label};
 
 /// A kind to follow.
@@ -69,7 +70,7 @@ pub async fn follow(client: Client, followed: Followed, world: World) {
     let api: Api<PlainObject> = Api::all_with(client, &resource);
     let inbox = world.inbox();
     let events = watcher(api, watcher::Config::default());
-    let events = kube::runtime::WatchStreamExt::default_backoff(events);
+    let events = kube::runtime::WatchStreamExt::backoff(events, WatchPauses::default());
     futures::pin_mut!(events);
     let mut is_absent = false;
     while let Some(event) = events.next().await {

@@ -11,6 +11,7 @@ mod delete;
 mod hooks;
 mod initialization;
 mod launch;
+mod launches;
 mod perform;
 mod registration;
 mod step;
@@ -26,12 +27,12 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use joiner_model::Name;
-use joiner_runtime::{ApiFailure, Followed};
+use joiner_runtime::ApiFailure;
 use joiner_state::live::{Change, Kind, Snapshot};
-use kube::api::DynamicObject;
 
 pub use delete::{delete, termination_mode};
 pub use launch::cut;
+pub use launches::Launches;
 pub use step::{
     Answer, GiveUp, REGISTRATION_TIMEOUT, StatusWrite, Step, TERMINATION_POLL, conditions,
     grace_period, next_step, terminating, without_finalizer,
@@ -134,15 +135,8 @@ impl Controller for ClaimLifecycle {
 
 /// Reads an object again after somebody else was faster: the watch may take its time.
 pub(crate) async fn refresh(ctx: &Ctx, kind: Kind, name: &str) -> Result<(), Failure> {
-    let followed = Followed::kind(kind);
-    let api: kube::Api<DynamicObject> = kube::Api::all_with(ctx.client.clone(), &followed.resource);
-    let object = api.get_opt(name).await;
-    let object = object.map_err(|error| Failure::Api(ApiFailure::Away(error.to_string())))?;
-    let Some(object) = object else {
-        return Ok(());
-    };
-    let object = serde_json::to_value(object);
-    let object = object.map_err(|error| Failure::Other(error.to_string()))?;
-    ctx.world.note(kind, object).await;
+    if let Some(object) = ctx.api.get(kind, name).await? {
+        ctx.world.note(kind, object).await;
+    }
     Ok(())
 }

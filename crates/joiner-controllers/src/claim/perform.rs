@@ -4,7 +4,7 @@ use joiner_api::labels::{
     CAPACITY_TYPE, INITIALIZED, INSTANCE_TYPE, TERMINATION_FINALIZER, TERMINATION_TIMESTAMP, ZONE,
 };
 use joiner_api::types::ConditionStatus;
-use joiner_cloud::{LaunchError, Order};
+use joiner_cloud::{CloudError, LaunchError, Order};
 use joiner_model::Name;
 use joiner_runtime::metric_names::{
     NODECLAIMS_INSTANCE_TERMINATION_DURATION, NODECLAIMS_TERMINATED,
@@ -130,9 +130,16 @@ async fn ask_registration(ctx: &Ctx, claim: &LiveClaim) -> After<Answer> {
 
 async fn launch(ctx: &Ctx, view: &ClaimView<'_>, order: &Order) -> Result<After<Answer>, Failure> {
     let claim = view.claim;
-    let instance = match ctx.cloud.launch(order).await {
-        Ok(instance) => instance,
-        Err(error) => return not_launched(ctx, view, error).await,
+    let uid = &order.claim_uid;
+    let instance = match ctx.launches.of(uid, ctx.clock.now()) {
+        Some(instance) => instance,
+        None => match ctx.cloud.launch(order).await {
+            Ok(instance) => {
+                ctx.launches.note(uid, &instance, ctx.clock.now());
+                instance
+            }
+            Err(error) => return not_launched(ctx, view, error).await,
+        },
     };
     let launched = launch::launched(view, &instance, ctx.clock.now());
     let machine = launched.machine.clone();
@@ -145,7 +152,9 @@ async fn launch(ctx: &Ctx, view: &ClaimView<'_>, order: &Order) -> Result<After<
             .patch_status(Kind::NodeClaim, name, &machine)
             .await?;
     }
-    written.map(|()| After::Look)
+    written?;
+    ctx.launches.forget(uid);
+    Ok(After::Look)
 }
 
 async fn write_launched(
@@ -183,6 +192,9 @@ async fn not_launched(
         NotLaunched::Retry(status) => {
             if status.finished.changed {
                 write(ctx, view, status).await?;
+            }
+            if let LaunchError::Throttled(why) = error {
+                return Err(CloudError::Throttled(why).into());
             }
             Err(Failure::Other(format!("launching: {error}")))
         }

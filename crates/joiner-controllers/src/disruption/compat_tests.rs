@@ -10,13 +10,14 @@ use joiner_api::labels::{CAPACITY_TYPE, ZONE};
 use joiner_disruption::{Member, Settings};
 use joiner_model::{InstanceType, NanoDollars, Offering, Policy, Resources};
 use joiner_state::NodeClassRef;
-use joiner_state::live::{Ask, Asked, Change, ClusterState, Kind, Snapshot, What};
+use joiner_state::live::{Ask, Asked, Change, ClusterState, Kind, PLANNED, Snapshot, What};
 use serde_json::{Value, json};
 
 use super::fleet::{Facts, fleet};
 use super::moves::Book;
-use super::queue::{Step, next_step, time_limit};
-use super::{COMMAND, Intent, execute, is_launching, is_stale, matters};
+use super::queue::{Step, next_step, speaker, time_limit};
+use super::when::{is_stale, is_too_early, matters};
+use super::{COMMAND, Intent, execute, spoken_for};
 use crate::catalogs::Lists;
 use crate::claim::made::{Cluster, at, going_node, launched, merge, node, pod, pool, text};
 use crate::nominations::Nominations;
@@ -63,6 +64,7 @@ fn members_of(
         snapshot: &snapshot,
         nominations,
         book: &Book::default(),
+        terms: crate::claim::made::terms(),
         settings: Settings::default(),
         changed: now,
         now,
@@ -412,6 +414,15 @@ fn core_308_taints_without_a_command_are_left_over() {
     let mut going = cluster().with(Kind::Node, tainted());
     going.delete(Kind::NodeClaim, "c", at(50));
     assert_eq!(left(&going), 0, "it goes");
+    let told = [UP, &["DisruptionReason"]].concat();
+    let mut told = cluster().with(Kind::NodeClaim, launched(&told, &json!({})));
+    assert_eq!(left(&told), 1, "the last write of an undo failed");
+    told.change(
+        Kind::NodeClaim,
+        "c",
+        &annotated(COMMAND, &intent(&["c"], &[]).text()),
+    );
+    assert_eq!(left(&told), 0);
 }
 
 #[test]
@@ -430,13 +441,24 @@ fn core_309_nothing_is_bought_twice_for_nodes_being_replaced() {
             .pending()
             .count()
     };
-    assert_eq!(
-        waiting(&own),
-        0,
-        "its successor was bought with the command"
+    let is_spoken_for = |own: &Cluster| spoken_for(&own.snapshot()).contains("n");
+    // From the moment that its successor has been bought it needs a place: nobody else is to have it. But
+    // nothing is bought for it while that successor cannot be seen.
+    assert_eq!(waiting(&own), 1);
+    assert!(is_spoken_for(&own), "its successor is gone");
+    let new = json!({"metadata": {"name": "new", "uid": "uid-new"}});
+    own.put(Kind::NodeClaim, crate::claim::made::claim(&new));
+    assert!(is_spoken_for(&own), "nobody knows what it will be");
+    own.change(Kind::NodeClaim, "new", &annotated(PLANNED, "m/a/on-demand"));
+    assert!(!is_spoken_for(&own), "its pod has a place there");
+    own.delete(Kind::NodeClaim, "new", at(80));
+    assert!(
+        is_spoken_for(&own),
+        "until that goes, and the command is undone"
     );
     own.delete(Kind::NodeClaim, "c", at(90));
-    assert_eq!(waiting(&own), 1, "now it needs the place");
+    assert_eq!(waiting(&own), 1, "and still does");
+    assert!(!is_spoken_for(&own), "it goes, whatever comes");
     let booting = json!({"metadata": {"name": "m", "uid": "uid-m",
         "labels": {"karpenter.sh/nodepool": "p", "node.kubernetes.io/instance-type": "m"}},
         "spec": {"providerID": "kwok://m", "taints": []}});
@@ -479,16 +501,61 @@ fn core_330_news_in_the_wrong_order_is_ignored() {
 
 #[test]
 fn core_331_a_claim_that_is_being_launched_holds_decisions_up() {
+    let is_early = |own: &Cluster| is_too_early(crate::claim::made::terms(), &own.snapshot());
     let mut own = cluster();
-    assert!(!is_launching(&own.snapshot()));
+    assert!(!is_early(&own));
     let fresh = json!({"metadata": {"name": "fresh", "uid": "uid-fresh"}});
     own.put(Kind::NodeClaim, crate::claim::made::claim(&fresh));
-    assert!(
-        is_launching(&own.snapshot()),
-        "nobody knows what it will be"
-    );
+    assert!(is_early(&own), "nobody knows what it will be");
+    let planned = annotated(PLANNED, "m/a/on-demand");
+    own.change(Kind::NodeClaim, "fresh", &planned);
+    assert!(is_early(&own), "it is better known in a moment");
+    let drifted = [UP, &["Drifted"]].concat();
+    own.put(Kind::NodeClaim, launched(&drifted, &json!({})));
+    assert!(!is_early(&own), "what must go does not wait for that");
+    own.put(Kind::NodeClaim, launched(UP, &json!({})));
     own.delete(Kind::NodeClaim, "fresh", at(50));
-    assert!(!is_launching(&own.snapshot()), "nobody needs to know");
+    assert!(!is_early(&own), "nobody needs to know");
+    let strange = json!({"metadata": {"name": "strange", "uid": "uid-strange"},
+        "spec": {"nodeClassRef": {"group": "elsewhere.example", "kind": "Class"}}});
+    own.put(Kind::NodeClaim, crate::claim::made::claim(&strange));
+    assert!(!is_early(&own), "it is somebody else's");
+}
+
+#[test]
+fn nobody_elses_nodes_are_touched() {
+    let mut own = cluster();
+    assert_eq!(members(&own).len(), 1);
+    let strange =
+        json!({"spec": {"nodeClassRef": {"group": "elsewhere.example", "kind": "Class"}}});
+    own.change(Kind::NodeClaim, "c", &strange);
+    assert!(members(&own).is_empty());
+}
+
+#[test]
+fn what_is_left_of_a_command_that_was_half_undone_is_undone_by_another_member() {
+    let marked = |name: &str| {
+        json!({"metadata": {"name": name, "uid": name,
+            "annotations": {COMMAND: intent(&["a", "b"], &["new"]).text()}},
+            "status": {"providerID": format!("kwok://{name}")}})
+    };
+    let mut own = Cluster::default();
+    own.put(Kind::NodeClaim, launched(UP, &marked("a")));
+    own.put(Kind::NodeClaim, launched(UP, &marked("b")));
+    let speaker = |own: &Cluster| speaker(&own.snapshot(), &intent(&["a", "b"], &["new"]));
+    assert_eq!(speaker(&own).as_deref(), Some("a"));
+    let bare = json!({"metadata": {"annotations": {COMMAND: null}}});
+    own.change(Kind::NodeClaim, "a", &bare);
+    assert_eq!(speaker(&own).as_deref(), Some("b"));
+    // The next command may be about it before that: it is left alone.
+    let other = Intent {
+        id: "another".to_owned(),
+        ..intent(&["a"], &[])
+    };
+    own.change(Kind::NodeClaim, "a", &annotated(COMMAND, &other.text()));
+    assert_eq!(speaker(&own).as_deref(), Some("b"));
+    own.change(Kind::NodeClaim, "b", &bare);
+    assert_eq!(speaker(&own), None);
 }
 
 #[test]

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use joiner_api::labels::DISRUPTED_TAINT;
 use joiner_api::types::NodeClaim;
 use joiner_model::Name;
 use joiner_runtime::ApiFailure;
-use joiner_state::live::{Kind, LiveClaim, LiveNode, Snapshot};
+use joiner_state::live::{Conditions as _, Kind, LiveClaim, Snapshot};
 use serde_json::json;
 
 use super::intent::{COMMAND, Intent};
@@ -15,6 +17,7 @@ use crate::claim;
 use crate::context::{Ctx, Failure};
 use crate::observe;
 use crate::taints;
+use crate::upkeep::is_managed;
 
 /// How often a claim that others write to is tried again.
 const CONFLICTS_MAX: usize = 5;
@@ -37,47 +40,58 @@ pub(super) async fn begin(
     let result = try_begin(ctx, intent, replacements).await;
     if result.is_err() {
         undo(ctx, intent).await;
+        // Nodes may have been closed whose claims were not marked yet.
+        recover(ctx).await;
     }
     result
 }
 
 async fn try_begin(ctx: &Ctx, intent: &Intent, replacements: &[NodeClaim]) -> Result<(), Failure> {
     for name in &intent.members {
-        let snapshot = ctx.world.snapshot();
-        let Some(claim) = snapshot.claim(name) else {
-            return Err(Failure::Other(format!("NodeClaim {name} is gone")));
-        };
-        if let Some(node) = snapshot.node_of(claim) {
-            taint(ctx, node).await?;
-        }
+        patiently(ctx, || taint(ctx, name).boxed()).await?;
     }
     for replacement in replacements {
         let object = serde_json::to_value(replacement).unwrap_or_default();
-        ctx.api.create(Kind::NodeClaim, &object).await?;
+        match ctx.api.create(Kind::NodeClaim, &object).await {
+            // Made by a try whose answer was lost.
+            Err(ApiFailure::AlreadyExists) => {
+                claim::refresh(ctx, Kind::NodeClaim, &replacement.metadata.name).await?;
+            }
+            made => drop(made?),
+        }
     }
     for name in &intent.members {
-        mark_patiently(ctx, name, intent).await?;
+        patiently(ctx, || mark(ctx, name, intent).boxed()).await?;
     }
     Ok(())
 }
 
-/// Marks a claim; others write to it, too, and then it is tried again.
-async fn mark_patiently(ctx: &Ctx, name: &str, intent: &Intent) -> Result<(), Failure> {
+/// Writes to an object that others write to, too: then it is tried again.
+async fn patiently<'a>(
+    ctx: &Ctx,
+    write: impl Fn() -> BoxFuture<'a, Result<(), Failure>>,
+) -> Result<(), Failure> {
     for _ in 0..CONFLICTS_MAX {
-        match mark(ctx, name, intent).await {
+        match write().await {
             Err(Failure::Api(ApiFailure::Conflict(_))) => {
                 ctx.clock.sleep(CONFLICT_PAUSE).await;
             }
             other => return other,
         }
     }
-    mark(ctx, name, intent).await
+    write().await
 }
 
-async fn taint(ctx: &Ctx, node: &LiveNode) -> Result<(), Failure> {
-    if node.has_taint(&DISRUPTED_TAINT) {
+/// Closes the node of a claim, if it has one.
+async fn taint(ctx: &Ctx, claim: &str) -> Result<(), Failure> {
+    let snapshot = ctx.world.snapshot();
+    let Some(claim) = snapshot.claim(claim) else {
+        return Err(Failure::Other(format!("NodeClaim {claim} is gone")));
+    };
+    let node = snapshot.node_of(claim);
+    let Some(node) = node.filter(|own| !own.has_taint(&DISRUPTED_TAINT)) else {
         return Ok(());
-    }
+    };
     let patch = taints::patch(node, &taints::with(node, &DISRUPTED_TAINT));
     ctx.api.patch(Kind::Node, node.name(), &patch).await?;
     tracing::info!(Node = &**node.name(), "tainted node");
@@ -115,39 +129,66 @@ async fn write(
     Ok(())
 }
 
-/// Takes marks away from all members of a command that are not going yet. What fails is tried again
-/// by [`recover`]. True when nothing is left of it.
-pub(super) async fn undo(ctx: &Ctx, intent: &Intent) -> bool {
-    let mut all = true;
-    for name in &intent.members {
-        let snapshot = ctx.world.snapshot();
-        let Some(claim) = snapshot.claim(name) else {
-            continue;
-        };
-        if claim.meta.deleting.is_some() {
-            all = false;
-        } else if let Err(error) = release(ctx, claim, snapshot.node_of(claim)).await {
-            tracing::warn!(NodeClaim = &**claim.name(), %error, "cannot undo a disruption yet");
-            all = false;
-        }
-    }
-    all
+/// How far a command was undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Undone {
+    /// Nothing is left of it.
+    All,
+    /// Some of its members go all the same.
+    AllButGoing,
+    /// Something could not be written yet.
+    NotYet,
 }
 
-/// Takes all marks from one claim and its node.
-async fn release(
-    ctx: &Ctx,
-    claim: &LiveClaim,
-    node: Option<&Arc<LiveNode>>,
-) -> Result<(), Failure> {
+/// Takes a command from all members that carry it and are not going yet. What it leaves behind where a
+/// write fails is for [`recover`].
+pub(super) async fn undo(ctx: &Ctx, intent: &Intent) -> Undone {
+    let mut undone = Undone::All;
+    let snapshot = ctx.world.snapshot();
+    for claim in intent.carriers(&snapshot) {
+        if claim.meta.deleting.is_some() {
+            if undone == Undone::All {
+                undone = Undone::AllButGoing;
+            }
+        } else if let Err(error) = withdraw(ctx, claim).await {
+            tracing::warn!(NodeClaim = &**claim.name(), %error, "cannot undo a disruption yet");
+            undone = Undone::NotYet;
+        } else {
+            clean(ctx, claim.name()).await;
+        }
+    }
+    undone
+}
+
+/// From here on no command is about a claim.
+async fn withdraw(ctx: &Ctx, claim: &LiveClaim) -> Result<(), Failure> {
+    let patch = json!({"metadata": {"annotations": {COMMAND: null}}});
+    ctx.api.patch(Kind::NodeClaim, claim.name(), &patch).await?;
+    Ok(())
+}
+
+/// Takes what a command has left from a claim and its node, unless the next one is about it already.
+async fn clean(ctx: &Ctx, claim: &str) {
+    if let Err(error) = try_clean(ctx, claim).await {
+        tracing::warn!(NodeClaim = claim, %error, "cannot clean up after a disruption yet");
+    }
+}
+
+async fn try_clean(ctx: &Ctx, claim: &str) -> Result<(), Failure> {
+    let snapshot = ctx.world.snapshot();
+    let free = |own: &&Arc<LiveClaim>| Intent::of(own).is_none();
+    let Some(claim) = snapshot.claim(claim).filter(free) else {
+        return Ok(());
+    };
+    let node = snapshot.node_of(claim);
     if let Some(node) = node.filter(|own| own.has_taint(&DISRUPTED_TAINT)) {
         let patch = taints::patch(node, &taints::without(node, &DISRUPTED_TAINT));
         ctx.api.patch(Kind::Node, node.name(), &patch).await?;
         tracing::info!(Node = &**node.name(), "untainted node");
     }
     if claim.meta.annotation(COMMAND).is_some() {
-        let patch = json!({"metadata": {"annotations": {COMMAND: null}}});
-        ctx.api.patch(Kind::NodeClaim, claim.name(), &patch).await?;
+        // Nobody can read what it says.
+        withdraw(ctx, claim).await?;
     }
     let snapshot = ctx.world.snapshot();
     let Some(claim) = snapshot.claim(claim.name()) else {
@@ -158,28 +199,29 @@ async fn release(
     write(ctx, claim, set.finished()).await
 }
 
-/// Nodes that carry the taint though no command is about them: left over from a crash.
+/// Claims that are marked, or whose nodes are, though no command is about them: left over from a crash,
+/// or from a write that failed.
 pub(super) fn left_over(snapshot: &Snapshot) -> Vec<Name> {
-    let marked = |node: &&Arc<LiveNode>| {
-        let claim = snapshot.claim_of(node);
-        node.has_taint(&DISRUPTED_TAINT)
-            && node.meta.deleting.is_none()
-            && claim.is_some_and(|own| own.meta.deleting.is_none() && Intent::of(own).is_none())
+    let marked = |claim: &&Arc<LiveClaim>| {
+        let node = snapshot.node_of(claim);
+        let node = node.filter(|own| own.meta.deleting.is_none());
+        claim.is_true(DISRUPTION_REASON)
+            || claim.meta.annotation(COMMAND).is_some()
+            || node.is_some_and(|own| own.has_taint(&DISRUPTED_TAINT))
     };
-    let nodes = snapshot.nodes().filter(marked);
-    nodes.map(|node| node.name().clone()).collect()
+    let stays = |claim: &&Arc<LiveClaim>| claim.meta.deleting.is_none();
+    let claims = snapshot.claims().filter(stays).filter(marked);
+    let claims = claims.filter(|claim| Intent::of(claim).is_none());
+    claims.map(|claim| claim.name().clone()).collect()
 }
 
-/// Cleans up what a crash has left.
+/// Cleans up what a crash has left. Claims of another provider are its own business.
 pub(super) async fn recover(ctx: &Ctx) {
     let snapshot = ctx.world.snapshot();
     for name in left_over(&snapshot) {
-        let node = snapshot.node(&name);
-        let claim = node.and_then(|node| snapshot.claim_of(node));
-        if let Some(claim) = claim
-            && let Err(error) = release(ctx, claim, node).await
-        {
-            tracing::warn!(Node = &*name, %error, "cannot untaint a node yet");
+        let claim = snapshot.claim(&name);
+        if claim.is_some_and(|own| is_managed(&*ctx.cloud, own)) {
+            clean(ctx, &name).await;
         }
     }
 }

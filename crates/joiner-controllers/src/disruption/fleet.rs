@@ -13,7 +13,9 @@ use joiner_state::live::{Conditions as _, LiveClaim, LiveNode, LivePod, LivePool
 
 use super::intent::Intent;
 use super::moves::{Book, Workloads};
+use crate::claim::Terms;
 use crate::nominations::Nominations;
+use crate::upkeep::is_on;
 
 /// The budget of a pool that says nothing.
 const DEFAULT_BUDGET: &str = "10%";
@@ -26,6 +28,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) nominations: &'a Nominations,
     /// Moves that workloads do not carry themselves.
     pub(super) book: &'a Book,
+    /// What is the cloud's: nobody else's nodes are touched.
+    pub(crate) terms: Terms,
     /// Figures that change decisions.
     pub(crate) settings: Settings,
     /// When something last changed.
@@ -48,7 +52,7 @@ pub(crate) fn fleet<'p>(facts: &Facts<'_>, problem: &'p Problem) -> Fleet<'p> {
     let index = Index::new(problem, &workloads);
     let awaited = awaited(snapshot);
     let mut members = Vec::new();
-    for claim in snapshot.claims() {
+    for claim in snapshot.claims().filter(|own| is_on(facts.terms, own)) {
         let (Some(node), Some(pool)) = (snapshot.node_of(claim), claim.pool()) else {
             continue;
         };
@@ -245,6 +249,16 @@ fn terms(pool: &LivePool, snapshot: &Snapshot) -> PoolTerms {
         total_cost: NanoDollars::ZERO,
         total_disruption: 0,
     }
+}
+
+/// What is wrong with the budgets of pools.
+pub(super) fn complaints(snapshot: &Snapshot, now: Timestamp) -> BTreeSet<(Name, String)> {
+    let of = |pool: &LivePool| {
+        let all = joiner_disruption::complaints(&budgets_of(&pool.pool.spec), now);
+        let name = pool.name().clone();
+        all.into_iter().map(move |own| (name.clone(), own))
+    };
+    snapshot.pools().flat_map(|pool| of(pool)).collect()
 }
 
 fn limit_nodes(spec: &NodePoolSpec) -> Option<u32> {

@@ -44,7 +44,7 @@ pub(super) fn decided(metrics: &Metrics, decision: &Decision, snapshot: &Snapsho
     }
     // One pass goes through the methods until one has something to do: it took this long to get
     // there.
-    let last = decision.commands.first();
+    let last = decision.commands.last();
     let method = last.map_or(Method::Single, |command| command.method);
     let labels = [
         ("reason", &*word(method.reason())),

@@ -19,6 +19,7 @@ mod moves;
 mod queue;
 mod successors;
 mod tell;
+mod when;
 
 #[cfg(test)]
 mod compat_tests;
@@ -33,18 +34,21 @@ use joiner_api::types::NodeClaim;
 use joiner_disruption::{Command, Fleet, Judgement, Memory, confirm, decide, judgements};
 use joiner_model::{Name, Policy, Problem};
 use joiner_runtime::receipt::DisruptionDetails;
-use joiner_state::live::{Ask, Change, Kind, LivePool, Snapshot, What};
-use tokio::sync::broadcast::error::TryRecvError;
+use joiner_state::live::{Ask, LivePool, Snapshot};
 
 use self::fleet::Facts;
+pub(crate) use self::intent::spoken_for;
 pub use self::intent::{COMMAND, Intent};
 use self::moves::Book;
 pub use self::moves::MOVES;
 pub use self::queue::controllers;
+use self::when::{News, has_drifted, is_busy, is_stale, is_too_early, news, rest};
+use crate::claim::Terms;
 use crate::claim_template::claim_without_pods;
 use crate::context::{Ctx, Failure};
 use crate::nominations::Successor;
 use crate::provisioning::{claims, in_background};
+use crate::static_pools::{Reserved, room_for_one};
 use crate::turns::{self, Move, Turn};
 
 /// Upstream's name of this controller.
@@ -54,10 +58,13 @@ const EVERY: Duration = Duration::from_secs(10);
 /// How soon it looks again after it began, ended or dropped something, and while machines are being
 /// launched.
 const SOON: Duration = Duration::from_secs(1);
+/// It does not look in the midst of a burst, but when nothing has happened for this long: what is seen
+/// before that is gone a moment later.
+const CALM: Duration = Duration::from_secs(1);
+/// And some bursts never end: it waits so often at most.
+const BURST_MAX: usize = 5;
 /// How long a command for money waits before it is asked about again.
 const CONFIRM_AFTER: Duration = Duration::from_secs(15);
-/// A "nothing to do" holds this long at most.
-const REMEMBERED_FOR: Duration = Duration::from_secs(300);
 
 /// Runs until its future is dropped.
 pub async fn run(ctx: Ctx) {
@@ -71,13 +78,17 @@ pub async fn run(ctx: Ctx) {
         if !ctx.world.is_listed() {
             continue;
         }
-        loop {
-            match changes.try_recv() {
-                Ok(told) if told.iter().any(matters) => changed = ctx.clock.now(),
-                Ok(_) => {}
-                Err(TryRecvError::Lagged(_)) => changed = ctx.clock.now(),
-                Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Closed) => return,
+        for _ in 0..BURST_MAX {
+            match news(&mut changes) {
+                News::None => break,
+                News::End => return,
+                News::Some => {
+                    changed = ctx.clock.now();
+                    if has_drifted(&ctx.world.snapshot()) {
+                        break;
+                    }
+                    ctx.clock.sleep(CALM).await;
+                }
             }
         }
         let now = ctx.clock.now();
@@ -88,78 +99,19 @@ pub async fn run(ctx: Ctx) {
         pause = EVERY;
         loop {
             let outcome = pass(&ctx, &mut known, changed).await;
-            if outcome != Outcome::Nothing {
-                pause = SOON;
-            }
-            if outcome != Outcome::Begun {
+            if outcome == Outcome::Nothing {
                 break;
             }
+            pause = SOON;
+            // What was found out before rests on something that came to nothing, or is under way now.
             changed = ctx.clock.now();
+            if outcome == Outcome::Dropped {
+                break;
+            }
         }
-        if is_launching(&ctx.world.snapshot()) {
+        if is_too_early(Terms::of(&*ctx.cloud), &ctx.world.snapshot()) {
             pause = SOON;
         }
-    }
-}
-
-/// Waits this long, or until the last command under way has ended: now all can be seen in its place.
-async fn rest(ctx: &Ctx, pause: Duration) {
-    if !is_busy(&ctx.world.snapshot()) {
-        return ctx.clock.sleep(pause).await;
-    }
-    let end = ctx.clock.now().checked_add(pause);
-    let end = end.unwrap_or(Timestamp::MAX);
-    while ctx.clock.now() < end && is_busy(&ctx.world.snapshot()) {
-        let left = end.duration_since(ctx.clock.now()).unsigned_abs();
-        ctx.clock.sleep(left.min(SOON)).await;
-    }
-}
-
-/// True while a command is under way. None begins but by the one who asks.
-fn is_busy(snapshot: &Snapshot) -> bool {
-    let mut claims = snapshot.claims();
-    claims.any(|claim| claim.meta.annotation(COMMAND).is_some())
-}
-
-/// True when everything is looked at anew, though nothing has changed.
-fn is_stale(changed: Timestamp, now: Timestamp) -> bool {
-    let age = Duration::try_from(now.duration_since(changed)).unwrap_or_default();
-    age >= REMEMBERED_FOR
-}
-
-/// True when it is not known yet what some claim will be.
-fn is_launching(snapshot: &Snapshot) -> bool {
-    let mut claims = snapshot.claims();
-    claims.any(|claim| claim.provider_id.is_none() && claim.meta.deleting.is_none())
-}
-
-/// A change that may turn a "nothing to do" around.
-fn matters(change: &Change) -> bool {
-    match change.kind {
-        // Nodes say often that they are alive; a pod that is bound may have just been.
-        Kind::Node => change.what != What::Changed,
-        Kind::Pod => change.what != What::Changed || change.about.is_some(),
-        Kind::NodeClaim
-        | Kind::NodePool
-        | Kind::NodeOverlay
-        | Kind::NodeClass
-        | Kind::PodDisruptionBudget => true,
-        Kind::DaemonSet
-        | Kind::PersistentVolumeClaim
-        | Kind::PersistentVolume
-        | Kind::StorageClass
-        | Kind::CsiNode
-        | Kind::VolumeAttachment
-        | Kind::Namespace
-        | Kind::PriorityClass
-        | Kind::RuntimeClass
-        | Kind::CapacityBuffer
-        | Kind::PodTemplate
-        | Kind::Deployment
-        | Kind::ReplicaSet
-        | Kind::StatefulSet
-        | Kind::Service
-        | Kind::ReplicationController => false,
     }
 }
 
@@ -170,6 +122,8 @@ struct Known {
     memory: Memory,
     /// Moves that workloads do not carry themselves.
     book: Book,
+    /// What is wrong with the budgets of pools: said once.
+    complaints: BTreeSet<(Name, String)>,
 }
 
 /// A command with everything that is needed to carry it out.
@@ -205,11 +159,20 @@ enum Outcome {
 /// One look at everything.
 async fn pass(ctx: &Ctx, known: &mut Known, changed: Timestamp) -> Outcome {
     let snapshot = ctx.world.snapshot();
-    if is_launching(&snapshot) {
+    if is_too_early(Terms::of(&*ctx.cloud), &snapshot) {
         // The next look will tell.
         return Outcome::Nothing;
     }
     let started = ctx.clock.now();
+    let complaints = fleet::complaints(&snapshot, started);
+    for (pool, complaint) in complaints.difference(&known.complaints) {
+        tracing::error!(
+            controller = NAME,
+            NodePool = &**pool,
+            "invalid disruption budget: {complaint}"
+        );
+    }
+    known.complaints = complaints;
     let before = known.memory.clone();
     let scene = Scene {
         snapshot: Arc::clone(&snapshot),
@@ -228,29 +191,26 @@ async fn pass(ctx: &Ctx, known: &mut Known, changed: Timestamp) -> Outcome {
     let took = ctx.clock.now().duration_since(started).as_secs_f64();
     measure::decided(&ctx.metrics, &decision, &snapshot, took);
     known.memory = decision.memory.clone();
-    let mut outcome = Outcome::Nothing;
-    for order in orders {
-        let order = if order.command.method.waits() {
-            tell::candidate(ctx, &order);
-            measure::approved(ctx, &order);
-            ctx.clock.sleep(CONFIRM_AFTER).await;
-            match confirmed(ctx, &known.book, order).await {
-                Some(order) => order,
-                None => {
-                    if outcome == Outcome::Nothing {
-                        outcome = Outcome::Dropped;
-                    }
-                    continue;
-                }
-            }
-        } else {
-            order
-        };
-        if start(ctx, &mut known.book, &order).await {
-            outcome = Outcome::Begun;
+    let (waiting, at_once): (Vec<Order>, Vec<Order>) =
+        (orders.into_iter()).partition(|order| order.command.method.waits());
+    let mut is_begun = false;
+    for order in &at_once {
+        is_begun |= start(ctx, &mut known.book, order).await;
+    }
+    let n_waiting = waiting.len();
+    let held = after_a_wait(ctx, &known.book, waiting).await;
+    let mut is_dropped = held.len() < n_waiting;
+    for order in &held {
+        match confirmed(ctx, &known.book, order).await {
+            Some(order) => is_begun |= start(ctx, &mut known.book, &order).await,
+            None => is_dropped = true,
         }
     }
-    outcome
+    match (is_begun, is_dropped) {
+        (true, _) => Outcome::Begun,
+        (false, true) => Outcome::Dropped,
+        (false, false) => Outcome::Nothing,
+    }
 }
 
 /// What is looked at.
@@ -282,6 +242,7 @@ async fn look<T: Send + 'static>(
         ..Policy::default()
     };
     let nominations = ctx.nominations.clone();
+    let terms = Terms::of(&*ctx.cloud);
     let now = ctx.clock.now();
     in_background(move || {
         let snapshot = scene.snapshot;
@@ -296,13 +257,19 @@ async fn look<T: Send + 'static>(
             snapshot: &snapshot,
             nominations: &nominations,
             book: &scene.book,
+            terms,
             settings,
             changed: scene.changed,
             now,
         };
         let fleet = fleet::fleet(&facts, &asked.problem);
         let (mut commands, answer) = ask(&fleet);
-        commands.retain(|command| is_legal(&fleet, command));
+        let mut aside = Vec::new();
+        commands.retain(|command| {
+            let is_legal = is_legal(&fleet, &aside, command);
+            aside.extend(&command.members);
+            is_legal
+        });
         let prepared = |command: &Command| {
             let mut claims = replacements(&snapshot, &asked.problem, command);
             let turns = successors::turns(&snapshot, &fleet, command, &claims);
@@ -344,12 +311,12 @@ fn moves_of(fleet: &Fleet<'_>, command: &Command) -> BTreeMap<Name, u32> {
     moves
 }
 
-/// What the verifier says of a command's plan.
-fn is_legal(fleet: &Fleet<'_>, command: &Command) -> bool {
+/// What the verifier says of a command's plan, when these members go by another one before it.
+fn is_legal(fleet: &Fleet<'_>, aside: &[usize], command: &Command) -> bool {
     if command.from_template > 0 {
         return true;
     }
-    let question = joiner_disruption::question(fleet, &command.members);
+    let question = joiner_disruption::question(fleet, aside, &command.members);
     let violations = joiner_verify::check(&question, &command.plan);
     if let Some(first) = violations.first() {
         tracing::error!(
@@ -405,8 +372,40 @@ fn copies(snapshot: &Snapshot, pool: &LivePool, command: &Command) -> Vec<NodeCl
     all
 }
 
+/// Waits before these commands are asked about once more. Those that need not be asked any more are
+/// left out.
+async fn after_a_wait(ctx: &Ctx, book: &Book, mut orders: Vec<Order>) -> Vec<Order> {
+    if orders.is_empty() {
+        return orders;
+    }
+    for order in &orders {
+        tell::candidate(ctx, order);
+        measure::approved(ctx, order);
+    }
+    let end = ctx.clock.now().checked_add(CONFIRM_AFTER);
+    let end = end.unwrap_or(Timestamp::MAX);
+    if is_busy(&ctx.world.snapshot()) {
+        rest(ctx, CONFIRM_AFTER).await;
+        // What was under way has ended, and pods are elsewhere now. Nobody waits for what that was the
+        // end of, too.
+        if ctx.clock.now() < end {
+            let mut held = Vec::new();
+            for order in orders {
+                if confirmed(ctx, book, &order).await.is_some() {
+                    held.push(order);
+                }
+            }
+            orders = held;
+        }
+    }
+    if !orders.is_empty() {
+        ctx.clock.sleep_until(end).await;
+    }
+    orders
+}
+
 /// The same command, decided anew on a fresh snapshot; none when it does not come out again.
-async fn confirmed(ctx: &Ctx, book: &Book, order: Order) -> Option<Order> {
+async fn confirmed(ctx: &Ctx, book: &Book, order: &Order) -> Option<Order> {
     let scene = Scene {
         snapshot: ctx.world.snapshot(),
         book: book.clone(),
@@ -420,7 +419,7 @@ async fn confirmed(ctx: &Ctx, book: &Book, order: Order) -> Option<Order> {
     let (rejection, orders) = look.await?;
     let again = orders.into_iter().next();
     if again.is_none() {
-        tell::rejected(ctx, &order, rejection.as_ref());
+        tell::rejected(ctx, order, rejection.as_ref());
     }
     again
 }
@@ -447,6 +446,13 @@ async fn start(ctx: &Ctx, book: &mut Book, order: &Order) -> bool {
         tell::would_begin(order, &intent);
         return false;
     }
+    let Some(_room) = static_room(ctx, order) else {
+        tracing::info!(
+            controller = NAME,
+            "no room under limits.nodes to replace a node by now"
+        );
+        return false;
+    };
     let counted = match counted(ctx, book, order).await {
         Ok(counted) => counted,
         Err(error) => {
@@ -469,6 +475,21 @@ async fn start(ctx: &Ctx, book: &mut Book, order: &Order) -> bool {
             false
         }
     }
+}
+
+/// Room under the limits of static pools for what takes the place of others there; for other commands
+/// none is needed. None when there is not enough.
+fn static_room(ctx: &Ctx, order: &Order) -> Option<Vec<Reserved>> {
+    if order.command.from_template == 0 {
+        return Some(Vec::new());
+    }
+    let snapshot = ctx.world.snapshot();
+    let claims = order.command.claims.iter();
+    let rooms = claims.map(|name| {
+        let pool = snapshot.claim(name)?.pool()?;
+        room_for_one(ctx, snapshot.pool(pool)?)
+    });
+    rooms.collect()
 }
 
 /// How the pods of a command leave.

@@ -13,6 +13,7 @@ use joiner_model::Name;
 use joiner_runtime::metric_names::DISRUPTION_QUEUE_FAILURES;
 use joiner_state::live::{Change, Conditions as _, Kind, LiveClaim, Snapshot};
 
+use super::execute::Undone;
 use super::intent::Intent;
 use super::ledger::Ledger;
 use super::{execute, moves};
@@ -20,6 +21,7 @@ use crate::claim;
 use crate::context::{Ctx, Failure, Next};
 use crate::engine::Controller;
 use crate::observe;
+use crate::upkeep::is_managed;
 
 /// A command is given this long at least.
 const TIME_MIN: Duration = Duration::from_secs(600);
@@ -116,25 +118,21 @@ impl CommandQueue {
             self.ledger.gone(ctx, &snapshot, key);
             return Ok(Next::Done);
         };
-        let Some(intent) = Intent::of(claim) else {
+        let intent = Intent::of(claim).filter(|_| is_managed(&*ctx.cloud, claim));
+        let Some(intent) = intent else {
             return Ok(Next::Done);
         };
         self.ledger.note(ctx, &snapshot, &intent);
         if claim.meta.deleting.is_some() {
             return Ok(Next::Done);
         }
-        // One member speaks for all of them: the first that is still there.
-        let mut members = intent
-            .members
-            .iter()
-            .filter_map(|name| snapshot.claim(name));
-        let speaker = members.find(|own| own.meta.deleting.is_none());
+        let speaker = speaker(&snapshot, &intent);
         // But each goes by itself, so that none is deleted and counted twice.
         if all_up(&intent, &snapshot) == Ok(true) {
             delete(ctx, &snapshot, claim, &intent).await?;
             return Ok(Next::Again(EVERY));
         }
-        if speaker.is_none_or(|own| own.name() != key) {
+        if speaker.as_ref() != Some(key) {
             return Ok(Next::Again(EVERY));
         }
         let n_under_way = snapshot
@@ -161,6 +159,27 @@ impl CommandQueue {
     }
 }
 
+/// Members of the command that a claim was to be the replacement of, if that has come to nothing: their
+/// command is undone at once.
+fn bereaved(now: &Snapshot, name: &Name) -> Vec<Name> {
+    let is_lost = now
+        .claim(name)
+        .is_none_or(|own| own.meta.deleting.is_some());
+    let awaited = |own: &&Arc<LiveClaim>| {
+        let intent = Intent::of(own);
+        intent.is_some_and(|own| own.replacements.iter().any(|own| **own == **name))
+    };
+    let members = now.claims().filter(|_| is_lost).filter(awaited);
+    members.map(|own| own.name().clone()).collect()
+}
+
+/// One member speaks for all of them: the first that carries the command and is not going yet.
+pub(super) fn speaker(snapshot: &Snapshot, intent: &Intent) -> Option<Name> {
+    let mut members = intent.carriers(snapshot);
+    let speaker = members.find(|own| own.meta.deleting.is_none());
+    speaker.map(|own| own.name().clone())
+}
+
 fn wait(ctx: &Ctx, snapshot: &Snapshot, intent: &Intent) {
     for claim in intent
         .replacements
@@ -170,13 +189,15 @@ fn wait(ctx: &Ctx, snapshot: &Snapshot, intent: &Intent) {
         if claim.is_true("Initialized") {
             continue;
         }
-        let message = "Waiting on readiness to continue disruption".to_owned();
-        observe::note(
-            ctx,
-            observe::claim(claim),
-            "DisruptionWaitingReadiness",
-            message,
-        );
+        let launching = format!("Launching NodeClaim: {}", intent.reason);
+        let waiting = "Waiting on readiness to continue disruption".to_owned();
+        let told = [
+            ("DisruptionLaunching", launching),
+            ("DisruptionWaitingReadiness", waiting),
+        ];
+        for (reason, message) in told {
+            observe::note(ctx, observe::claim(claim), reason, message);
+        }
     }
 }
 
@@ -205,6 +226,11 @@ async fn give_up(ctx: &Ctx, snapshot: &Snapshot, intent: &Intent, why: &str) -> 
         members = intent.members.join(","),
         "a disruption is undone: {why}"
     );
+    let moves = moves::of_intent(snapshot, intent);
+    let undone = execute::undo(ctx, intent).await;
+    if undone == Undone::NotYet {
+        return false;
+    }
     let missing = intent.replacements.iter().filter(|name| {
         let claim = snapshot.claim(name);
         claim.is_none_or(|own| !own.is_true("Initialized"))
@@ -217,12 +243,11 @@ async fn give_up(ctx: &Ctx, snapshot: &Snapshot, intent: &Intent, why: &str) -> 
     let n = u32::try_from(missing.count()).unwrap_or(u32::MAX);
     ctx.metrics
         .count(DISRUPTION_QUEUE_FAILURES, &labels, f64::from(n));
-    let moves = moves::of_intent(snapshot, intent);
-    let undone = execute::undo(ctx, intent).await;
-    if undone && ctx.settings.disruption.moves_per_replica > 0 {
+    let is_undone = undone == Undone::All;
+    if is_undone && ctx.settings.disruption.moves_per_replica > 0 {
         moves::give_back(ctx, &moves).await;
     }
-    undone
+    is_undone
 }
 
 impl Controller for CommandQueue {
@@ -238,7 +263,9 @@ impl Controller for CommandQueue {
             Some(claim) => Intent::of(claim).is_some(),
             None => self.ledger.knows(&change.name),
         };
-        is_member.then(|| change.name.clone()).into_iter().collect()
+        let mut all: Vec<Name> = is_member.then(|| change.name.clone()).into_iter().collect();
+        all.extend(bereaved(now, &change.name));
+        all
     }
 
     fn all(&self, now: &Snapshot) -> Vec<Name> {

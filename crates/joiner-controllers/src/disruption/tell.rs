@@ -1,11 +1,12 @@
 //! What people hear of disruption: logs, events, metrics, the decision log.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use joiner_api::types::NodeClaim;
 use joiner_disruption::{
-    Audience, Command, Decision, Fleet, Member, Pin, Reason, Rejection, Why, pins,
+    Audience, Command, Decision, Fleet, Member, Method, Pin, Reason, Rejection, Why, pins,
 };
 use joiner_model::{Name, NanoDollars, PodIx, keys};
 use joiner_runtime::metric_names::{
@@ -16,12 +17,14 @@ use joiner_runtime::receipt::{
     DISRUPTION, DisruptionDetails, Kept, Machine, Move, PinnedBy, in_dollars,
 };
 use joiner_runtime::{Decision as Record, Event};
-use joiner_state::live::Snapshot;
+use joiner_state::live::{DoNotDisrupt, LivePod, Snapshot};
 
 use super::intent::Intent;
 use super::{NAME, Order};
 use crate::context::Ctx;
 use crate::observe;
+use crate::termination::tell_invalid;
+use crate::upkeep::is_managed;
 
 /// Why a node cannot be consolidated is told this often at most.
 const UNCONSOLIDATABLE_EVERY: Duration = Duration::from_secs(15 * 60);
@@ -124,9 +127,30 @@ pub(super) fn decided(ctx: &Ctx, decision: &Decision, judged: Vec<Judged>, snaps
             no_budget(ctx, observe::pool(pool), *reason);
         }
     }
+    bystanders(ctx, snapshot);
     let all = judged.into_iter().map(|own| own.kept).collect();
     ctx.decisions
         .judged(all, snapshot.generation, ctx.clock.now());
+}
+
+/// Tells claims without a node why nothing is decided about them, and pods that their wish to stay cannot
+/// be understood, while there is time to mend it.
+fn bystanders(ctx: &Ctx, snapshot: &Snapshot) {
+    for claim in snapshot.claims() {
+        if snapshot.node_of(claim).is_none() && is_managed(&*ctx.cloud, claim) {
+            let message = "Nodeclaim does not have an associated node".to_owned();
+            observe::note(ctx, observe::claim(claim), "DisruptionBlocked", message);
+        }
+    }
+    let is_odd = |pod: &&Arc<LivePod>| {
+        matches!(pod.do_not_disrupt, Some(DoNotDisrupt::Invalid(_))) && pod.is_active()
+    };
+    for pod in snapshot.pods().filter(is_odd) {
+        let node = pod.node.as_ref().and_then(|name| snapshot.node(name));
+        if node.is_some_and(|node| node.pool().is_some()) {
+            tell_invalid(ctx, pod);
+        }
+    }
 }
 
 fn no_budget(ctx: &Ctx, about: joiner_runtime::About, reason: Reason) {
@@ -237,10 +261,15 @@ pub(super) fn candidate(ctx: &Ctx, order: &Order) {
     }
     let snapshot = ctx.world.snapshot();
     let message = format!("Consolidation candidate: {}", command.why);
-    for name in &command.claims {
-        if let Some(claim) = snapshot.claim(name) {
-            let about = observe::claim(claim);
-            observe::note(ctx, about, "ConsolidationCandidate", message.clone());
+    about_all(ctx, &snapshot, command, "ConsolidationCandidate", &message);
+}
+
+/// Tells the nodes and claims of a command something.
+fn about_all(ctx: &Ctx, now: &Snapshot, command: &Command, reason: &'static str, message: &str) {
+    for claim in command.claims.iter().filter_map(|name| now.claim(name)) {
+        let node = now.node_of(claim).map(|own| observe::node(own));
+        for about in node.into_iter().chain([observe::claim(claim)]) {
+            observe::note(ctx, about, reason, message.to_owned());
         }
     }
 }
@@ -257,6 +286,16 @@ pub(super) fn rejected(ctx: &Ctx, order: &Order, rejection: Option<&Rejection>) 
         why,
         "a disruption is dropped: it no longer holds"
     );
+    if order.command.method == Method::Single {
+        let message = format!(
+            "Consolidation rejected: {}, reason: {} (savings: ${})",
+            order.command.why,
+            rejection.map_or("unknown", Rejection::as_str),
+            order.command.savings()
+        );
+        let now = ctx.world.snapshot();
+        about_all(ctx, &now, &order.command, "ConsolidationRejected", &message);
+    }
 }
 
 /// In a dry run.

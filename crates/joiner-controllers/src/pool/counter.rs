@@ -8,7 +8,7 @@ use joiner_api::labels::{INITIALIZED, NODE_POOL, REGISTERED};
 use joiner_api::types::ResourceMap;
 use joiner_model::{Name, ResourceName, Resources};
 use joiner_runtime::ApiFailure;
-use joiner_state::live::{Change, Conditions as _, Kind, LiveClaim, LiveNode, Snapshot, What};
+use joiner_state::live::{Change, Kind, LiveClaim, LiveNode, Snapshot, What};
 use serde_json::json;
 
 use super::{managed, names};
@@ -41,7 +41,7 @@ pub fn usage(now: &Snapshot, pool: &str) -> Resources {
     for claim in now.claims() {
         let node = now.node_of(claim).map(AsRef::as_ref);
         let launched = claim.provider_id.is_some();
-        if launched && !is_going(claim) && pool_of(claim, node) == Some(pool) {
+        if launched && !claim.is_going() && pool_of(claim, node) == Some(pool) {
             add(&capacity(claim, node));
         }
     }
@@ -53,10 +53,6 @@ pub fn usage(now: &Snapshot, pool: &str) -> Resources {
         }
     }
     total
-}
-
-fn is_going(claim: &LiveClaim) -> bool {
-    claim.meta.deleting.is_some() || claim.is_true("InstanceTerminating")
 }
 
 /// Once it is registered, the Node has the say.
@@ -188,6 +184,7 @@ mod tests {
             "finalizers": ["karpenter.sh/termination"]}});
         let terminating = json!({"status": {"conditions": [{"type": "InstanceTerminating",
             "status": "True", "reason": "R", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+        let marked = json!({"metadata": {"annotations": {joiner_state::live::COMMAND: "{}"}}});
         let moved = json!({"metadata": {"labels": {"karpenter.sh/nodepool": "q",
             "karpenter.sh/registered": "true"}}});
         let none = "0 nodes, 0 cpu, 0 pods";
@@ -208,6 +205,7 @@ mod tests {
                 vec![launched("c", terminating), node("c", initialized())],
                 none,
             ),
+            (vec![launched("c", marked), node("c", initialized())], none),
             (vec![node("c", deleting)], none),
             (vec![launched("c", json!({})), node("c", moved)], none),
         ] {

@@ -38,6 +38,8 @@ pub(crate) struct Batch {
     /// The scheduler has many pods before it.
     backlog: bool,
     asked: BTreeSet<Name>,
+    /// When it was last looked who waits.
+    looked: Timestamp,
     /// How many pods wait.
     n_waiting: usize,
     /// When somebody last found a place.
@@ -58,9 +60,10 @@ struct Answer {
 }
 
 impl Batch {
-    /// Somebody waits for a plan: the uid of a pod, or the name of anything else. Those that were
-    /// planned for a moment ago have to wait.
-    pub(crate) fn ask(&mut self, who: &Name, now: Timestamp) {
+    /// Somebody waits for a plan, as of this look: the uid of a pod, or the name of anything else. Those
+    /// that were planned for a moment ago have to wait.
+    pub(crate) fn ask(&mut self, who: &Name) {
+        let now = self.looked;
         let answered = self.answered.get(who);
         if answered.is_some_and(|own| now < self.again(own)) {
             return;
@@ -74,9 +77,10 @@ impl Batch {
         }
     }
 
-    /// So many pods wait, planned for or not. As long as they become fewer, the scheduler is at work on
-    /// what was planned, and a plan for those that are left would be another one.
-    pub(crate) fn note_waiting(&mut self, n: usize, now: Timestamp) {
+    /// A look at who waits begins: so many pods, planned for or not. As long as they become fewer, the
+    /// scheduler is at work on what was planned, and a plan for those that are left would be another one.
+    pub(crate) fn look(&mut self, n: usize, now: Timestamp) {
+        self.looked = now;
         if n < self.n_waiting {
             self.placed = now;
         }
@@ -93,11 +97,11 @@ impl Batch {
     /// So many pods are there that the scheduler has not come to yet, and so many of them have asked
     /// all the same. While they are many it has a backlog, and the burst goes on even if nobody was
     /// turned down for a moment; with the rest of them known, it ends when no more are created.
-    pub(crate) fn expect(&mut self, n_fresh: usize, n_asked: usize, now: Timestamp) {
+    pub(crate) fn expect(&mut self, n_fresh: usize, n_asked: usize) {
         let many = BACKLOG_MIN.max(self.asked.len() / 20);
         self.backlog = n_fresh > many;
         if self.opened.is_some() && n_fresh - n_asked > many {
-            self.grown = now;
+            self.grown = self.looked;
         }
     }
 
@@ -152,11 +156,12 @@ impl Batch {
         self.answered.clear();
     }
 
-    /// When the first of those that were planned for may ask again, after now: those who could have
-    /// asked by now and did not are not waited for.
-    pub(crate) fn next(&self, now: Timestamp) -> Option<Timestamp> {
+    /// When the first of those may ask again who could not at the last look, for they had been planned for:
+    /// those who could, and did not, are not waited for. That may be over by now, but it counts: nobody has
+    /// heard them yet, and where nothing else happens nobody ever would.
+    pub(crate) fn next(&self) -> Option<Timestamp> {
         let times = self.answered.values().map(|own| self.again(own));
-        times.filter(|again| *again > now).min()
+        times.filter(|again| *again > self.looked).min()
     }
 }
 
@@ -168,6 +173,17 @@ mod tests {
         Timestamp::from_millisecond(millis).unwrap()
     }
 
+    /// Somebody asks at this moment; as many wait as before.
+    fn ask(batch: &mut Batch, who: &str, millis: i64) {
+        batch.look(batch.n_waiting, ms(millis));
+        batch.ask(&who.into());
+    }
+
+    fn expect(batch: &mut Batch, n_fresh: usize, n_asked: usize, millis: i64) {
+        batch.look(batch.n_waiting, ms(millis));
+        batch.expect(n_fresh, n_asked);
+    }
+
     fn adaptive() -> Batching {
         Batching::default()
     }
@@ -176,7 +192,7 @@ mod tests {
     fn a_lone_pod_is_answered_within_100_ms() {
         let mut batch = Batch::default();
         assert_eq!(batch.closes(adaptive()), None);
-        batch.ask(&"a".into(), ms(0));
+        ask(&mut batch, "a", 0);
         assert!(batch.closes(adaptive()).unwrap() <= ms(100));
     }
 
@@ -186,13 +202,13 @@ mod tests {
         for n in 0..100i64 {
             let now = ms(n * 30);
             assert!(batch.closes(adaptive()).is_none_or(|at| at > now), "at {n}");
-            batch.ask(&n.to_string().into(), now);
+            ask(&mut batch, &n.to_string(), n * 30);
         }
         let closes = batch.closes(adaptive()).unwrap();
         assert!(closes > ms(2_970 + 500) && closes <= ms(2_970 + 1_000));
         // However long it grows, there is an end to it.
         for n in 100..2_000i64 {
-            batch.ask(&n.to_string().into(), ms(n * 30));
+            ask(&mut batch, &n.to_string(), n * 30);
         }
         assert_eq!(batch.closes(adaptive()), Some(ms(10_000)));
     }
@@ -200,18 +216,18 @@ mod tests {
     #[test]
     fn a_burst_goes_on_while_the_scheduler_has_a_backlog() {
         let mut batch = Batch::default();
-        batch.expect(100, 0, ms(0));
+        expect(&mut batch, 100, 0, 0);
         assert_eq!(batch.closes(adaptive()), None, "nobody asked");
-        batch.ask(&"a".into(), ms(0));
+        ask(&mut batch, "a", 0);
         for n in 1..20i64 {
-            batch.expect(50, 0, ms(n * 100));
+            expect(&mut batch, 50, 0, n * 100);
             assert!(batch.closes(adaptive()) > Some(ms(n * 100)), "at {n}");
         }
         // A few are there at any time, and the backlog of a scheduler that hangs is not waited for.
-        batch.expect(3, 0, ms(2_800));
+        expect(&mut batch, 3, 0, 2_800);
         assert!(batch.closes(adaptive()) <= Some(ms(2_900)));
         for n in 20..200i64 {
-            batch.expect(50, 0, ms(n * 100));
+            expect(&mut batch, 50, 0, n * 100);
         }
         assert_eq!(batch.closes(adaptive()), Some(ms(10_000)));
     }
@@ -220,11 +236,11 @@ mod tests {
     fn a_backlog_that_is_known_is_planned_for_when_it_stops_growing() {
         let mut batch = Batch::default();
         for n in 0..40i64 {
-            batch.ask(&n.to_string().into(), ms(n));
+            ask(&mut batch, &n.to_string(), n);
         }
-        batch.expect(30, 30, ms(40));
+        expect(&mut batch, 30, 30, 40);
         assert_eq!(batch.closes(adaptive()), Some(ms(1_039)), "more may come");
-        batch.expect(2, 2, ms(60));
+        expect(&mut batch, 2, 2, 60);
         assert!(
             batch.closes(adaptive()) <= Some(ms(100)),
             "the scheduler is done"
@@ -243,12 +259,12 @@ mod tests {
                 batch.close(ms(now));
                 plans += 1;
             }
-            batch.ask(&n.to_string().into(), ms(now));
+            ask(&mut batch, &n.to_string(), now);
         }
         assert!((1..=3).contains(&plans), "{plans}");
         // A second of silence, and the next pod is a lone one.
         batch.close(ms(now));
-        batch.ask(&"late".into(), ms(now + 1_100));
+        ask(&mut batch, "late", now + 1_100);
         assert!(batch.closes(adaptive()).unwrap() <= ms(now + 1_200));
     }
 
@@ -259,67 +275,79 @@ mod tests {
             max: Duration::from_secs(10),
         };
         let mut batch = Batch::default();
-        batch.ask(&"a".into(), ms(0));
+        ask(&mut batch, "a", 0);
         assert_eq!(batch.closes(fixed), Some(ms(1_000)));
         // The same pod again does not extend the window; another one does.
-        batch.ask(&"a".into(), ms(500));
+        ask(&mut batch, "a", 500);
         assert_eq!(batch.closes(fixed), Some(ms(1_000)));
-        batch.ask(&"b".into(), ms(600));
+        ask(&mut batch, "b", 600);
         assert_eq!(batch.closes(fixed), Some(ms(1_600)));
         batch.close(ms(1_600));
         assert_eq!(batch.closes(fixed), None, "one plan for both");
-        batch.ask(&"a".into(), ms(1_700));
-        batch.ask(&"b".into(), ms(1_700));
+        ask(&mut batch, "a", 1_700);
+        ask(&mut batch, "b", 1_700);
         assert_eq!(batch.closes(fixed), None, "they have been planned for");
         // New pods all the time extend it up to the longest time, and no further.
         for n in 0..30i64 {
-            batch.ask(&format!("c{n}").into(), ms(2_000 + n * 500));
+            ask(&mut batch, &format!("c{n}"), 2_000 + n * 500);
         }
         assert_eq!(batch.closes(fixed), Some(ms(12_000)));
     }
 
     #[test]
+    fn whoever_could_not_ask_at_a_look_is_waited_for_however_long_it_took() {
+        let mut batch = Batch::default();
+        ask(&mut batch, "a", 10_000);
+        batch.close(ms(10_050));
+        batch.forgive();
+        // A moment too early. However late it is when somebody asks when to look again, that look
+        // has not been taken.
+        ask(&mut batch, "a", 11_049);
+        assert_eq!(batch.closes(adaptive()), None);
+        assert_eq!(batch.next(), Some(ms(11_050)));
+        ask(&mut batch, "a", 11_060);
+        assert!(batch.closes(adaptive()).is_some());
+    }
+
+    #[test]
     fn the_same_pod_does_not_ask_again_within_ten_seconds() {
         let mut batch = Batch::default();
-        batch.ask(&"a".into(), ms(0));
+        ask(&mut batch, "a", 0);
         batch.close(ms(50));
-        batch.ask(&"a".into(), ms(9_000));
+        ask(&mut batch, "a", 9_000);
         assert_eq!(batch.closes(adaptive()), None);
-        assert_eq!(batch.next(ms(9_000)), Some(ms(10_050)));
-        assert_eq!(
-            batch.next(ms(10_050)),
-            None,
-            "nobody asks: nothing to wake up for"
-        );
-        batch.ask(&"a".into(), ms(10_050));
+        assert_eq!(batch.next(), Some(ms(10_050)));
+        batch.look(0, ms(10_050));
+        assert_eq!(batch.next(), None, "nobody asks: nothing to wake up for");
+        ask(&mut batch, "a", 10_050);
         assert!(batch.closes(adaptive()).is_some());
         batch.close(ms(10_100));
         batch.forgive();
-        batch.ask(&"a".into(), ms(10_900));
+        ask(&mut batch, "a", 10_900);
         assert_eq!(batch.closes(adaptive()), None, "no hot loop");
-        assert_eq!(batch.next(ms(10_900)), Some(ms(11_100)));
-        batch.ask(&"a".into(), ms(11_100));
+        assert_eq!(batch.next(), Some(ms(11_100)));
+        ask(&mut batch, "a", 11_100);
         assert!(batch.closes(adaptive()).is_some());
         batch.close(ms(11_200));
         batch.settle(ms(11_250));
-        batch.ask(&"a".into(), ms(12_300));
+        ask(&mut batch, "a", 12_300);
         assert_eq!(batch.closes(adaptive()), None, "only the first time");
-        batch.ask(&"b".into(), ms(12_300));
+        ask(&mut batch, "b", 12_300);
         batch.close(ms(12_350));
         batch.settle(ms(12_400));
-        batch.note_waiting(9, ms(13_000));
-        batch.note_waiting(8, ms(13_400));
-        batch.ask(&"b".into(), ms(15_300));
+        batch.look(9, ms(13_000));
+        batch.look(8, ms(13_400));
+        ask(&mut batch, "b", 15_300);
         assert_eq!(batch.closes(adaptive()), None, "the scheduler is at work");
-        assert_eq!(batch.next(ms(15_300)), Some(ms(15_400)));
-        batch.ask(&"b".into(), ms(15_400));
+        assert_eq!(batch.next(), Some(ms(15_400)));
+        ask(&mut batch, "b", 15_400);
         assert!(
             batch.closes(adaptive()).is_some(),
             "its node is up, and it still waits"
         );
         batch.close(ms(15_400));
         batch.forget();
-        batch.ask(&"a".into(), ms(15_500));
+        ask(&mut batch, "a", 15_500);
         assert!(batch.closes(adaptive()).is_some());
     }
 }

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _};
 use jiff::Timestamp;
+use joiner_cloud::Cloud;
 use joiner_model::{Name, Plan, Policy, Problem};
 use joiner_runtime::{ApiFailure, Written};
 use joiner_state::live::{
@@ -33,7 +34,9 @@ use self::claims::NewClaim;
 use self::left_over::Fates;
 use crate::catalogs::Lists;
 use crate::context::Ctx;
+use crate::disruption::spoken_for;
 use crate::turns::Turns;
+use crate::upkeep::is_managed;
 
 /// Upstream's name of this controller.
 pub const NAME: &str = "provisioner";
@@ -53,7 +56,10 @@ pub async fn run(ctx: Ctx) {
             lacks_pools = false;
             batch.forget();
         }
-        if ctx.world.is_listed() {
+        // Asked before anybody is left out for it: turns may be over when the look is.
+        let in_turns = !ctx.turns.is_empty();
+        let is_listed = ctx.world.is_listed();
+        if is_listed {
             let now = ctx.world.snapshot();
             ask(&mut batch, &now, &ctx.turns, ctx.clock.now());
             // Buffers ask again and again, but nobody asks when the last one is gone.
@@ -84,8 +90,8 @@ pub async fn run(ctx: Ctx) {
             continue;
         }
         // When pods leave in turns, others in their stead are looked after as soon as that is over.
-        let turn = (!ctx.turns.is_empty()).then(|| now.checked_add(LOOK_AGAIN).unwrap_or(now));
-        let times = [closes, batch.next(now), turn];
+        let turn = in_turns.then(|| now.checked_add(LOOK_AGAIN).unwrap_or(now));
+        let times = [closes, batch.next(), turn];
         let wake = times.into_iter().flatten().min();
         tokio::select! {
             change = changes.recv() => {
@@ -116,7 +122,7 @@ pub async fn run(ctx: Ctx) {
             }
             () = ctx.clock.sleep_until(wake.unwrap_or(Timestamp::MAX)), if wake.is_some() => {}
             // Until everything is listed there may be no changes to wait for.
-            () = ctx.clock.sleep(Duration::from_millis(50)), if !ctx.world.is_listed() => {}
+            () = ctx.clock.sleep(Duration::from_millis(50)), if !is_listed => {}
         }
     }
 }
@@ -149,32 +155,39 @@ fn is_node_up(changes: &[Change], now: &Snapshot) -> bool {
 /// Everybody who waits for a plan now.
 fn ask(batch: &mut Batch, now: &Snapshot, turns: &Turns, at: Timestamp) {
     let doomed = now.doomed();
-    batch.note_waiting(now.provisionable().count() + doomed.len(), at);
+    batch.look(now.provisionable().count() + doomed.len(), at);
     let moving = turns.owners();
     let is_moving = |pod: &LivePod| {
         let owner = pod.owner.as_ref();
         owner.is_some_and(|owner| moving.contains(&owner.uid))
     };
     for pod in now.provisionable().filter(|pod| !is_moving(pod)) {
-        batch.ask(&pod.uid, at);
+        batch.ask(&pod.uid);
     }
     for pod in doomed.iter().filter(|pod| !is_moving(pod)) {
-        batch.ask(&pod.uid, at);
+        batch.ask(&pod.uid);
     }
-    batch.expect(now.fresh().count(), doomed.len(), at);
-    let planned = turns.nodes(now);
+    batch.expect(now.fresh().count(), doomed.len());
+    let planned = planned(turns, now);
     let unplanned = now
         .leaving_nodes()
         .filter(|own| !planned.contains(own.name()));
     for node in unplanned {
         if now.movable_pods(node.name(), at).next().is_some() {
-            batch.ask(&node.meta.uid, at);
+            batch.ask(&node.meta.uid);
         }
     }
     for buffer in now.buffers() {
         let meta = &buffer.meta;
-        batch.ask(&format!("{}@{}", meta.uid, meta.version).into(), at);
+        batch.ask(&format!("{}@{}", meta.uid, meta.version).into());
     }
+}
+
+/// Nodes that go, and whose pods have a plan already.
+fn planned(turns: &Turns, now: &Snapshot) -> BTreeSet<Name> {
+    let mut all = turns.nodes(now);
+    all.append(&mut spoken_for(now));
+    all
 }
 
 /// True when there is a pool that nodes can be bought for.
@@ -197,7 +210,7 @@ enum Pass {
 
 async fn pass(ctx: &Ctx, fates: &mut Fates) -> Pass {
     let now = ctx.world.snapshot();
-    if is_unsettled(&now) {
+    if is_unsettled(&*ctx.cloud, &now) {
         return Pass::NotYet;
     }
     if !has_usable_pool(&now) {
@@ -244,11 +257,13 @@ async fn pass(ctx: &Ctx, fates: &mut Fates) -> Pass {
     }
 }
 
-/// A claim of somebody else's that is not launched: what it will be cannot be known yet.
-fn is_unsettled(now: &Snapshot) -> bool {
+/// A claim that we did not plan is not launched: what it will be cannot be known yet. One of a class that
+/// the cloud does not know may never be launched.
+fn is_unsettled(cloud: &dyn Cloud, now: &Snapshot) -> bool {
     now.claims().any(|claim| {
         claim.provider_id.is_none()
             && claim.meta.deleting.is_none()
+            && is_managed(cloud, claim)
             && claim
                 .pool()
                 .is_some_and(|pool| now.pool(pool).is_some_and(|pool| pool.is_dynamic()))
@@ -265,7 +280,7 @@ async fn plan(ctx: &Ctx, now: Arc<Snapshot>, headroom: Vec<VirtualPod>) -> Optio
         ..Policy::default()
     };
     let at = ctx.clock.now();
-    let planned = ctx.turns.nodes(&now);
+    let planned = planned(&ctx.turns, &now);
     let work = move || {
         let ask = Ask {
             catalogs: &catalogs,

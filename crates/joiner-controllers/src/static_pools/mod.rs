@@ -20,6 +20,7 @@ pub use down::excess;
 pub use reservations::{Reservations, Reserved};
 pub use up::{StaticProvisioning, missing, new_claims};
 
+use crate::context::Ctx;
 use crate::engine::Controller;
 
 /// Requests of one look that are sent at the same time.
@@ -29,9 +30,9 @@ const CLAIMS_MAX: u64 = 100;
 
 /// The controllers of static pools.
 #[must_use]
-pub fn controllers() -> Vec<Arc<dyn Controller>> {
+pub fn controllers(ctx: &Ctx) -> Vec<Arc<dyn Controller>> {
     vec![
-        Arc::new(StaticProvisioning::new(Reservations::default())),
+        Arc::new(StaticProvisioning::new(ctx.static_room.clone())),
         Arc::new(down::DEPROVISIONING),
     ]
 }
@@ -76,6 +77,14 @@ impl Counts {
 fn is_pending(now: &Snapshot, claim: &LiveClaim) -> bool {
     let node = now.node_of(claim);
     claim.is_true("DisruptionReason") || node.is_some_and(|own| own.has_taint(&DISRUPTED_TAINT))
+}
+
+/// Room for one more node of a static pool, held until this is dropped. None when its limit is reached.
+#[must_use]
+pub fn room_for_one(ctx: &Ctx, pool: &LivePool) -> Option<Reserved> {
+    let look = || (Counts::of(&ctx.world.snapshot(), pool.name()), 1);
+    let room = ctx.static_room.reserve(pool.name(), limit(pool), look);
+    (room.granted() == 1).then_some(room)
 }
 
 /// How many nodes a pool asks for; none for a pool that follows the pods.

@@ -9,11 +9,8 @@ use joiner_model::{Name, Precedence};
 use joiner_state::live::LivePod;
 
 use super::drain::{Evictee, due_at, is_due, is_waited_for};
+use crate::pauses::{PAUSE_MAX, PAUSE_MIN, pause_after};
 
-/// The pause after the first failure.
-const PAUSE_MIN: Duration = Duration::from_millis(100);
-/// The longest pause.
-const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// How long a pod that was told to go may look as if it were not going: the watch may lag.
 const SETTLES_AFTER: Duration = Duration::from_secs(5);
 /// Pods that wait; a drain asks again for those beyond.
@@ -138,9 +135,8 @@ impl Book {
             }
             Outcome::Until(at) => at.min(after(now, PAUSE_MAX)).max(after(now, PAUSE_MIN)),
             Outcome::Failed => {
-                let pause = PAUSE_MIN * 2u32.saturating_pow(entry.failures).min(128);
                 entry.failures = entry.failures.saturating_add(1);
-                after(now, pause.min(PAUSE_MAX))
+                after(now, pause_after(entry.failures))
             }
         };
         // A pause does not outlast the moment from which force is used.

@@ -27,7 +27,7 @@ use crate::context::Ctx;
 struct Stage {
     ctx: Ctx,
     _tasks: JoinSet<()>,
-    _sandbox: Sandbox,
+    sandbox: Sandbox,
 }
 
 impl Stage {
@@ -72,13 +72,14 @@ impl Stage {
         let ctx = Ctx {
             api: Api::new(client.clone(), world.clone(), dry_run),
             world,
-            client,
             clock,
             cloud,
             settings: Arc::new(Settings::default()),
             catalogs: crate::catalogs::Catalogs::default(),
             nominations: crate::nominations::Nominations::default(),
             turns: crate::turns::Turns::default(),
+            launches: crate::claim::Launches::default(),
+            static_room: crate::static_pools::Reservations::default(),
             pod_decisions: crate::metrics_state::PodDecisions::default(),
             health: crate::health::RegistrationHealth::default(),
             events,
@@ -96,7 +97,7 @@ impl Stage {
         let stage = Self {
             ctx,
             _tasks: tasks,
-            _sandbox: sandbox,
+            sandbox,
         };
         let class = json!({"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass",
             "metadata": {"name": "default"}});
@@ -121,8 +122,8 @@ impl Stage {
 
     fn api(&self, place: &ApiResource, namespace: &str) -> kube::Api<DynamicObject> {
         match namespace {
-            "" => kube::Api::all_with(self.ctx.client.clone(), place),
-            namespace => kube::Api::namespaced_with(self.ctx.client.clone(), namespace, place),
+            "" => kube::Api::all_with(self.sandbox.client(), place),
+            namespace => kube::Api::namespaced_with(self.sandbox.client(), namespace, place),
         }
     }
 

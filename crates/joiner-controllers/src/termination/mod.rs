@@ -32,6 +32,7 @@ use joiner_state::live::{Change, Kind, Snapshot};
 
 pub use drain::{Drain, Evictee, drain, is_waited_for};
 pub use queue::EvictionQueue;
+pub(crate) use queue::tell_invalid;
 pub use step::{Asked, Step, deadline, next_step};
 pub use surge::SURGE_ON_MOVE;
 pub use view::NodeView;

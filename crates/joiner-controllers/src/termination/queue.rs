@@ -266,13 +266,18 @@ fn tell_unprotected(ctx: &Ctx, pod: &LivePod) {
             let reason = "DoNotDisruptGracePeriodElapsed";
             observe::note(ctx, observe::pod(pod), reason, message);
         }
-        Some(DoNotDisrupt::Invalid(text)) => {
-            let message = format!(
-                "Invalid karpenter.sh/do-not-disrupt annotation: {text:?} is neither \"true\" nor \
-                 a duration above zero, ignoring annotation"
-            );
-            let reason = "InvalidDoNotDisruptAnnotation";
-            observe::warn(ctx, observe::pod(pod), reason, message);
-        }
+        Some(DoNotDisrupt::Invalid(_)) => tell_invalid(ctx, pod),
+    }
+}
+
+/// Says that the pod's annotation does not count, if it cannot be understood.
+pub(crate) fn tell_invalid(ctx: &Ctx, pod: &LivePod) {
+    if let Some(DoNotDisrupt::Invalid(text)) = &pod.do_not_disrupt {
+        let message = format!(
+            "Invalid karpenter.sh/do-not-disrupt annotation: {text:?} is neither \"true\" nor \
+             a duration above zero, ignoring annotation"
+        );
+        let reason = "InvalidDoNotDisruptAnnotation";
+        observe::warn(ctx, observe::pod(pod), reason, message);
     }
 }

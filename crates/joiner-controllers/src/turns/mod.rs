@@ -4,8 +4,9 @@
 //! stead of those that leave, and it spreads them as it likes: the last ones find no room, and a node
 //! is bought for them. Where a plan is that tight, its command leaves the scheduler no choice. All nodes
 //! that the plan has pods for are closed by a taint, but for one after the other; whenever one is opened,
-//! the pods that are planned for it leave. In the end all are open, and pods leave whose place depends
-//! on others of their kind: those of a spread. A turn ends when there are as many pods as before, or
+//! the pods that are planned for it leave. Then it is the turn of pods whose place depends on others of
+//! their kind: one spread after the other leaves, and all nodes that are planned for it are open. In the
+//! end nothing is closed. A turn ends when there are as many pods as before, or
 //! when nothing happens any more: a budget may hold pods back for long, and nobody is to wait for that.
 //!
 //! It is memory on purpose: after a restart nobody waits for anybody, and closed nodes are opened.
@@ -148,6 +149,11 @@ impl Turns {
     /// It came to nothing.
     pub(crate) fn forget(&self, id: &str) {
         self.moves().retain(|own| own.own.id != id);
+    }
+
+    /// So did all of them.
+    pub(crate) fn forget_all(&self) {
+        self.moves().clear();
     }
 
     /// True while it is not the turn of a pod.

@@ -5,19 +5,23 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 use jiff::{SignedDuration, Timestamp};
-use joiner_cloud::{Instance, ProviderId};
-use joiner_model::Name;
+use joiner_cloud::Instance;
+use joiner_runtime::ApiFailure;
 use joiner_state::live::{Conditions as _, Kind, LiveClaim, Snapshot};
 
 use crate::claim;
-use crate::context::Ctx;
+use crate::context::{Ctx, Failure};
+use crate::pauses::insist;
 
 /// Upstream's name of it.
 const NAME: &str = "nodeclaim.garbagecollection";
 /// How often it looks.
 const EVERY: Duration = Duration::from_secs(120);
+/// What fails is tried this often, for about a minute.
+const TRIES: u32 = 12;
 /// A machine this young may have a claim that is not known of yet.
 const YOUNG: SignedDuration = SignedDuration::from_secs(60);
 /// Deletions at a time.
@@ -46,19 +50,19 @@ pub(crate) fn orphans(
     snapshot: &Snapshot,
     instances: &[Instance],
     now: Timestamp,
-) -> Vec<(ProviderId, Option<Name>)> {
+) -> Vec<Instance> {
     let is_orphan = |own: &&Instance| {
         let by_id = snapshot.claims_with_id(&own.id.0).next().is_some();
-        let by_name = own
-            .claim
-            .as_ref()
-            .is_some_and(|name| snapshot.claim(name).is_some());
+        let claim = own.claim.as_ref().and_then(|name| snapshot.claim(name));
+        let by_name = claim.is_some_and(|claim| is_of(own, &claim.meta.uid));
         !own.terminating && !by_id && !by_name && now.duration_since(own.launched) >= YOUNG
     };
-    let orphans = instances.iter().filter(is_orphan);
-    orphans
-        .map(|own| (own.id.clone(), own.claim.clone()))
-        .collect()
+    instances.iter().filter(is_orphan).cloned().collect()
+}
+
+/// True when a machine may have been launched for the claim with this uid.
+fn is_of(own: &Instance, uid: &str) -> bool {
+    own.claim_uid.as_deref().is_none_or(|own| own == uid)
 }
 
 /// Looks every two minutes, until the future is dropped.
@@ -71,10 +75,12 @@ pub(crate) async fn run(ctx: Ctx) {
     }
 }
 
+/// One look. A machine that nobody uses costs money: what fails is tried again before the next one.
 async fn pass(ctx: &Ctx) {
     // The claims first: a machine that is launched later cannot be missing from them.
     let before = ctx.world.snapshot();
-    let instances = match ctx.cloud.instances().await {
+    let listed = insist(&ctx.clock, TRIES, || ctx.cloud.instances().boxed());
+    let instances = match listed.await {
         Ok(instances) => instances,
         Err(error) => {
             tracing::error!(controller = NAME, %error, "cannot list machines");
@@ -91,44 +97,56 @@ async fn pass(ctx: &Ctx) {
     deletions.collect::<Vec<()>>().await;
     let now = ctx.clock.now();
     let mut ends = Vec::new();
-    for (id, claim) in orphans(&ctx.world.snapshot(), &instances, now) {
-        ends.push(end(ctx, id, claim));
+    for own in orphans(&ctx.world.snapshot(), &instances, now) {
+        ends.push(end(ctx, own));
     }
     let ends = stream::iter(ends).buffer_unordered(AT_ONCE);
     ends.collect::<Vec<()>>().await;
 }
 
 async fn delete(ctx: &Ctx, own: Arc<LiveClaim>) {
-    if let Err(error) = claim::delete(ctx, &own, "garbage_collected").await {
+    let deleted = insist(&ctx.clock, TRIES, || {
+        claim::delete(ctx, &own, "garbage_collected").boxed()
+    });
+    if let Err(error) = deleted.await {
         tracing::error!(controller = NAME, NodeClaim = &**own.name(), %error, "cannot delete");
     }
 }
 
-/// Ends a machine without a claim, after asking the server itself.
-async fn end(ctx: &Ctx, id: ProviderId, claim: Option<Name>) {
-    if let Some(name) = claim.as_deref()
-        && !is_gone(ctx, name).await
-    {
-        return;
-    }
-    match ctx.cloud.terminate(&id).await {
-        Ok(_) => tracing::info!(
+/// Ends a machine without a claim.
+async fn end(ctx: &Ctx, own: Instance) {
+    let id = &own.id;
+    match insist(&ctx.clock, TRIES, || try_end(ctx, &own).boxed()).await {
+        Ok(true) => tracing::info!(
             controller = NAME,
             provider_id = %id,
-            NodeClaim = claim.as_deref().unwrap_or_default(),
+            NodeClaim = own.claim.as_deref().unwrap_or_default(),
             "garbage collected cloudprovider instance"
         ),
+        Ok(false) => {}
         Err(error) => {
             tracing::error!(controller = NAME, provider_id = %id, %error, "cannot end a machine");
         }
     }
 }
 
-/// True when the server says that there is no such claim.
-async fn is_gone(ctx: &Ctx, name: &str) -> bool {
-    let (group, version, plural, kind) = Kind::NodeClaim.api();
-    let resource = joiner_runtime::resource(group, version, plural, kind);
-    let api: kube::Api<kube::api::DynamicObject> =
-        kube::Api::all_with(ctx.client.clone(), &resource);
-    matches!(api.get_opt(name).await, Ok(None))
+/// Asks the server itself first. False when there is a claim after all.
+async fn try_end(ctx: &Ctx, own: &Instance) -> Result<bool, Failure> {
+    let is_alone = is_alone(ctx, own).await?;
+    if is_alone {
+        ctx.cloud.terminate(&own.id).await?;
+    }
+    Ok(is_alone)
+}
+
+/// True when the server says that there is no claim for the machine.
+async fn is_alone(ctx: &Ctx, own: &Instance) -> Result<bool, ApiFailure> {
+    let Some(name) = &own.claim else {
+        return Ok(true);
+    };
+    let claim = ctx.api.get(Kind::NodeClaim, name).await?;
+    Ok(claim.is_none_or(|claim| {
+        let uid = claim["metadata"]["uid"].as_str();
+        !is_of(own, uid.unwrap_or_default())
+    }))
 }

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use futures::StreamExt as _;
+use futures::{FutureExt as _, StreamExt as _};
 use joiner_api::labels::CAPACITY_TYPE;
 use joiner_cloud::{Interruption, InterruptionKind};
 use joiner_model::keys;
@@ -20,16 +20,16 @@ use serde_json::json;
 use crate::claim;
 use crate::context::Ctx;
 use crate::observe;
+use crate::pauses::insist;
 
 /// Upstream's name of it.
 const NAME: &str = "interruption";
 
 /// Notices that are handled at a time.
 const AT_ONCE: usize = 10;
-/// A notice comes once, so that a deletion that fails is tried again, this often.
-const TRIES: u32 = 6;
-/// The pause after the first try; it doubles.
-const PAUSE: Duration = Duration::from_secs(1);
+/// A notice comes once, so that a deletion that fails is tried again for about
+/// a minute.
+const TRIES: u32 = 12;
 /// Until everything is listed, it is looked this often whether it is.
 const LISTED_POLL: Duration = Duration::from_millis(100);
 
@@ -184,11 +184,10 @@ fn outcome(
 }
 
 async fn delete(ctx: &Ctx, claim: &LiveClaim, metric: &str) {
-    for n_tried in 0..TRIES {
-        let Err(error) = claim::delete(ctx, claim, metric).await else {
-            return;
-        };
+    let deleted = insist(&ctx.clock, TRIES, || {
+        claim::delete(ctx, claim, metric).boxed()
+    });
+    if let Err(error) = deleted.await {
         tracing::error!(controller = NAME, NodeClaim = &**claim.name(), %error, "cannot delete");
-        ctx.clock.sleep(PAUSE * 2u32.pow(n_tried)).await;
     }
 }

@@ -58,7 +58,8 @@ pub(crate) fn is_managed(cloud: &dyn Cloud, claim: &LiveClaim) -> bool {
     is_on(Terms::of(cloud), claim)
 }
 
-fn is_on(terms: Terms, claim: &LiveClaim) -> bool {
+/// The same, by what the cloud says of itself.
+pub(crate) fn is_on(terms: Terms, claim: &LiveClaim) -> bool {
     let class = &claim.claim.spec.node_class_ref;
     terms.supports(&class.group, &class.kind)
 }

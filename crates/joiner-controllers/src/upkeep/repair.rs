@@ -110,7 +110,11 @@ impl NodeRepair {
         };
         let policies = ctx.cloud.repair_policies();
         let now = ctx.clock.now();
-        match verdict(&snapshot, node, claim, &policies, now) {
+        let verdict = verdict(&snapshot, node, claim, &policies, now);
+        if !matches!(verdict, Verdict::Replace(_)) {
+            spare(ctx, claim).await?;
+        }
+        match verdict {
             Verdict::Healthy => Ok(Next::Done),
             Verdict::Tolerated(wait) => Ok(Next::Again(wait)),
             Verdict::Blocked => {
@@ -156,6 +160,16 @@ impl NodeRepair {
             .count(NODECLAIMS_UNHEALTHY_DISRUPTED, &labels, 1.0);
         Ok(())
     }
+}
+
+/// Takes the deadline away from a claim that stays after all: the node has recovered before it could be
+/// deleted. Left there, it would drive all pods away at once whenever the claim goes later.
+async fn spare(ctx: &Ctx, claim: &LiveClaim) -> Result<(), Failure> {
+    if claim.meta.annotation(TERMINATION_TIMESTAMP).is_some() {
+        let patch = json!({"metadata": {"annotations": {TERMINATION_TIMESTAMP: null}}});
+        ctx.api.patch(Kind::NodeClaim, claim.name(), &patch).await?;
+    }
+    Ok(())
 }
 
 /// The same for the nodes of the claim's pool, or for all nodes when it has none.

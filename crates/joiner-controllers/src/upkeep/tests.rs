@@ -94,6 +94,7 @@ fn instance(id: &str, claim: Option<&str>, launched: i64, terminating: bool) -> 
     Instance {
         id: ProviderId(id.into()),
         claim: claim.map(Into::into),
+        claim_uid: None,
         labels: Labels::new(),
         annotations: Labels::new(),
         image_id: None,
@@ -233,6 +234,15 @@ fn machines_without_a_claim_are_ended_once_they_are_old_enough() {
     ] {
         let found = orphans(&now, &[machine], at(100));
         assert_eq!(found.len(), usize::from(expected), "{case}");
+    }
+    // Claims for the same pods have the same name, one after the other.
+    let uid = now.claim("c").unwrap().meta.uid.clone();
+    for (uid, expected) in [(uid, 0), ("another".into(), 1)] {
+        let machine = Instance {
+            claim_uid: Some(uid),
+            ..instance("kwok://x", Some("c"), 0, false)
+        };
+        assert_eq!(orphans(&now, &[machine], at(100)).len(), expected);
     }
 }
 

@@ -25,8 +25,6 @@ use crate::why::Why;
 
 /// How often a set is tried again without the members that were in its way.
 const REPAIRS_MAX: usize = 4;
-/// How often the best set is tried with a little more or less.
-const REFINEMENTS_MAX: usize = 3;
 /// Variations of the best set are about so many pods at most: they are for the last percent.
 const VARIED_PODS_MAX: usize = 5_000;
 
@@ -78,8 +76,9 @@ pub(crate) fn decide<'f>(
     let free: Vec<usize> = all.iter().copied().filter(is_free).collect();
     let mut search = Search {
         pass: &pass,
+        // What drift has asked before is not taken off: nodes that cannot go may stay for long.
+        questions_max: what_if.n_asked + fleet.settings.what_ifs_max,
         what_if,
-        questions_max: fleet.settings.what_ifs_max,
         moves_left: fleet.settings.moves_max,
         best: None,
         asked: BTreeSet::new(),
@@ -252,22 +251,23 @@ impl Search<'_, '_, '_> {
 
     /// Tries the best set with others added, and between the prefixes that were tried.
     fn refine(&mut self, prefix: &[usize], emptied: &[usize]) {
-        for round in 0..REFINEMENTS_MAX {
-            let Some(best) = &self.best else { return };
-            let own = best.members.clone();
-            let joined = |others: &[usize]| -> Vec<usize> {
-                let more = others.iter().filter(|m| !own.contains(m));
-                own.iter().chain(more).copied().collect()
-            };
-            let set = match round {
-                0 => joined(emptied),
-                1 => joined(&prefix[..prefix.len().min(own.len() + own.len().div_ceil(2))]),
-                _ => prefix[..prefix.len().min(own.len() * 3 / 4)].to_vec(),
-            };
-            let set = self.within_budgets(&set);
-            let most = self.pass.fleet.settings.nodes_max;
-            self.try_set(set.into_iter().take(most).collect());
-        }
+        let n_best = |this: &Self| this.best.as_ref().map_or(0, |best| best.members.len());
+        self.try_more(emptied);
+        let n = n_best(self);
+        self.try_more(&prefix[..prefix.len().min(n + n.div_ceil(2))]);
+        let n = n_best(self);
+        self.try_set(prefix[..prefix.len().min(n * 3 / 4)].to_vec());
+    }
+
+    /// Tries the best set with these added, as many as budgets allow.
+    fn try_more(&mut self, more: &[usize]) {
+        let Some(best) = &self.best else { return };
+        let own = &best.members;
+        let more = more.iter().filter(|m| !own.contains(m));
+        let set: Vec<usize> = own.iter().chain(more).copied().collect();
+        let most = self.pass.fleet.settings.nodes_max;
+        let set = self.within_budgets(&set);
+        self.try_set(set.into_iter().take(most).collect());
     }
 
     /// Tries the best set with one of those who stay, and then with it in the stead of one of its kind:
@@ -357,8 +357,8 @@ impl Search<'_, '_, '_> {
     /// need not be found again for each.
     fn widen(&mut self, free: &[usize]) {
         let (fleet, bounds) = (self.pass.fleet, self.pass.bounds);
-        let most = fleet.settings.launches_max();
-        let Some(best) = self.best.as_ref().filter(|_| most > 1) else {
+        let several = fleet.settings.launches_max() > 1;
+        let Some(best) = self.best.as_ref().filter(|_| several) else {
             return;
         };
         let mut least: BTreeMap<&Name, NanoDollars> = BTreeMap::new();
@@ -371,11 +371,8 @@ impl Search<'_, '_, '_> {
             let least = least.get(&fleet.members[*m].type_name);
             least.is_some_and(|least| bounds[*m] >= *least)
         };
-        let own = &best.members;
-        let alike = free.iter().filter(|m| is_alike(m) && !own.contains(m));
-        let set: Vec<usize> = own.iter().chain(alike).copied().collect();
-        let set = self.within_budgets(&set);
-        self.try_set(set.into_iter().take(most).collect());
+        let alike: Vec<usize> = free.iter().copied().filter(is_alike).collect();
+        self.try_more(&alike);
     }
 
     /// Tells of a member that its pool does not give for so little.

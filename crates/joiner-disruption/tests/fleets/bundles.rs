@@ -3,7 +3,7 @@
 use joiner_disruption::Method;
 use joiner_testkit::{HOSTNAME, World, instance_type, pod, pool};
 
-use crate::stage::{LARGE, MEDIUM, SMALL, Stage, budget, dollars, own};
+use crate::stage::{LARGE, MEDIUM, Stage, budget, dollars, own, sold};
 
 /// Nodes that are full, and come first in upstream's order: more than one command may be about.
 const FULL: usize = 110;
@@ -11,14 +11,8 @@ const FULL: usize = 110;
 const LOOSE: usize = 12;
 
 fn world() -> World {
-    let sizes = [SMALL, MEDIUM, LARGE]
-        .into_iter()
-        .zip([0.029, 0.054, 0.108]);
-    let types = sizes.map(|((name, cpu, memory), price)| {
-        instance_type(name).cpu(cpu).memory(memory).price(price)
-    });
     let mut world = World::new()
-        .add(types.collect::<Vec<_>>())
+        .add(sold([0.029, 0.054, 0.108]))
         .add(pool("default"));
     for n in 0..FULL {
         let (pod, name) = (pod(&format!("full-{n:03}")), format!("full-{n:03}"));

@@ -4,7 +4,7 @@ use joiner_disruption::{Method, Reason, Settings};
 use joiner_model::{MinValuesPolicy, NanoDollars, PreferencePolicy};
 use joiner_testkit::{HOSTNAME, INSTANCE_TYPE, World, ZONE, instance_type, node, pod, pool};
 
-use crate::stage::{LARGE, MEDIUM, SMALL, Stage, budget, dollars, of_pool, own};
+use crate::stage::{LARGE, MEDIUM, SMALL, Stage, budget, dollars, of_pool, own, sold};
 
 fn types_of(stage: &Stage, command: &joiner_disruption::Command) -> Vec<String> {
     let launches = command.plan.launches.iter();
@@ -49,12 +49,8 @@ fn core_266_a_cheaper_type() {
 
 /// A large node for a small pod, in a pool that asks for so many different types; three are sold.
 fn picky(count: u32) -> World {
-    let sizes = [SMALL, MEDIUM, LARGE].into_iter().zip([0.1, 0.2, 0.4]);
-    let types = sizes.map(|((name, cpu, memory), price)| {
-        instance_type(name).cpu(cpu).memory(memory).price(price)
-    });
     World::new()
-        .add(types.collect::<Vec<_>>())
+        .add(sold([0.1, 0.2, 0.4]))
         .add(pool("default").min_values(INSTANCE_TYPE, "Exists", "", count))
         .add(own("n0", LARGE))
         .add(pod("web").cpu("1500m").on("n0"))

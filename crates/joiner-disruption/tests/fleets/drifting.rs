@@ -103,6 +103,51 @@ fn core_299_within_budgets() {
 }
 
 #[test]
+fn core_299_the_next_one_does_not_wait_for_the_successor_of_the_last() {
+    let mut world = World::standard().add([own("n0", SMALL), own("n1", SMALL)]);
+    for n in 0..2 {
+        let name = format!("n{n}");
+        world = world.add(pod(&format!("p{n}")).cpu("1500m").on(&name));
+    }
+    let mut stage = Stage::of(&world).with("n0", since(1)).with("n1", since(2));
+    let decision = stage.decide();
+    let first = &decision.commands[0];
+    assert_eq!(stage.names(&decision), "n0");
+    assert_eq!(first.plan.launches.len(), 1);
+    // Its successor is on its way, and its pod on the old node until then.
+    let n_before = stage.members.len();
+    stage.begin(first);
+    let second = stage.decide();
+    assert_eq!(stage.names(&second), "n1");
+    let plan = &second.commands[0].plan;
+    assert_eq!(plan.launches.len(), 1, "the successor is spoken for");
+    assert_eq!(stage.members.len(), n_before + 1);
+    // Without pods it would have room.
+    stage.begin(&second.commands[0]);
+    assert_eq!(stage.gone(), None);
+}
+
+#[test]
+fn nodes_that_cannot_go_do_not_keep_others() {
+    let n_stuck = 30;
+    let mut world = World::standard().add([own("home", LARGE), own("spare", SMALL)]);
+    world = world
+        .add(pod("a").cpu("1").on("home"))
+        .add(pod("b").cpu("1").on("spare"));
+    for n in 0..n_stuck {
+        let name = format!("stuck{n}");
+        world = world
+            .add(own(&name, ("odd", "64", "64Gi")))
+            .add(pod(&format!("huge{n}")).cpu("60").on(&name));
+    }
+    let mut stage = Stage::of(&world).with("home", |m| m.do_not_disrupt = true);
+    for n in 0..n_stuck {
+        since(n)(stage.member(&format!("stuck{n}")));
+    }
+    assert_eq!(stage.gone().as_deref(), Some("spare"));
+}
+
+#[test]
 fn core_302_drift_does_not_mind_consolidation_being_off() {
     let world = World::standard().add(own("n0", SMALL));
     let mut stage = Stage::of(&world).with("n0", since(1));

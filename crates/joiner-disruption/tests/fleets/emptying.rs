@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use joiner_disruption::{EvictionCost, Method, Policy, Reason};
 use joiner_testkit::{World, daemon, pod, pool};
 
-use crate::stage::{MEDIUM, Stage, budget, of_pool, own};
+use crate::stage::{LARGE, MEDIUM, Stage, budget, of_pool, own};
 
 fn empty_nodes(count: usize) -> World {
     let nodes: Vec<_> = (0..count).map(|n| own(&format!("n{n}"), MEDIUM)).collect();
@@ -106,10 +106,79 @@ fn core_263_a_node_that_a_waiting_pod_needs_is_not_made_smaller() {
 }
 
 #[test]
+fn core_286_a_node_that_was_bought_for_pods_that_take_their_time_to_leave_stays() {
+    // They are still on the node that goes, and wait for a place.
+    let world = empty_nodes(2).add(pod("slow").replicas(3).cpu("1"));
+    let mut stage = Stage::of(&world);
+    let decision = stage.decide();
+    assert_eq!(stage.names(&decision), "n1", "one of them is enough");
+    let command = &decision.commands[0];
+    // Meanwhile more of them have to leave.
+    let world = empty_nodes(2).add(pod("slow").replicas(6).cpu("1"));
+    let stage = Stage::of(&world);
+    let dropped = joiner_disruption::confirm(&stage.fleet(), command).unwrap_err();
+    assert_eq!(dropped.as_str(), "churn");
+}
+
+#[test]
 fn core_265_a_budget_leaves_nothing_to_remember() {
     let mut stage = Stage::of(&empty_nodes(1)).terms(|t| t.budgets = vec![budget("0")]);
     assert_eq!(stage.gone(), None);
     assert!(stage.why("n0").contains("budget of NodePool \"default\""));
     stage.pools[0].budgets.clear();
     assert_eq!(stage.gone().as_deref(), Some("n0"), "nothing else changed");
+}
+
+/// An empty node, and another one whose pod fits on a third.
+fn empty_and_spare() -> Stage {
+    let world = World::standard()
+        .add(vec![
+            own("bare", MEDIUM),
+            own("home", LARGE),
+            own("spare", MEDIUM),
+        ])
+        .add(pod("a").cpu("1").on("home"))
+        .add(pod("b").cpu("1").on("spare"));
+    Stage::of(&world).with("home", |m| m.do_not_disrupt = true)
+}
+
+#[test]
+fn others_need_not_wait_for_empty_nodes() {
+    let mut stage = empty_and_spare();
+    let decision = stage.decide();
+    let methods: Vec<_> = decision.commands.iter().map(|own| own.method).collect();
+    assert_eq!(methods, [Method::Empty, Method::Single]);
+    assert_eq!(stage.names(&decision), "bare spare");
+    let to = &decision.commands[1].plan.placements[0];
+    let home = &stage.problem.nodes[to.node.0 as usize];
+    assert_eq!(&*home.name, "home");
+    let mut stage = empty_and_spare();
+    stage.settings = stage.settings.as_upstream();
+    assert_eq!(stage.gone().as_deref(), Some("bare"));
+}
+
+#[test]
+fn what_goes_takes_nobody_in() {
+    let world = World::standard()
+        .add(vec![own("bare", LARGE), own("spare", MEDIUM)])
+        .add(pod("b").cpu("3").on("spare"));
+    let mut stage = Stage::of(&world);
+    assert_eq!(stage.gone().as_deref(), Some("bare"));
+}
+
+#[test]
+fn drift_is_never_second() {
+    let mut stage = empty_and_spare();
+    stage.member("spare").drifted = Some(stage.now);
+    let decision = stage.decide();
+    assert_eq!(stage.names(&decision), "bare");
+    let stays = decision.verdicts.iter().filter(|own| own.stays.is_some());
+    assert_eq!(stays.count(), 2, "nobody else is said to go");
+}
+
+#[test]
+fn budgets_count_empty_nodes_and_others_together() {
+    let one = |t: &mut joiner_disruption::PoolTerms| t.budgets = vec![budget("1")];
+    let mut stage = empty_and_spare().terms(one);
+    assert_eq!(stage.gone().as_deref(), Some("bare"));
 }

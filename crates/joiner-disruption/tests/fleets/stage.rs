@@ -8,12 +8,21 @@ use joiner_disruption::{
     Reason, Settings, cost, decide, question,
 };
 use joiner_model::{Name, NanoDollars, Node, NodeIx, Offering, Pod, PodIx, Problem, keys};
-use joiner_testkit::{NodeBuilder, Outcome, World, node};
+use joiner_testkit::{InstanceTypeBuilder, NodeBuilder, Outcome, World, instance_type, node};
 
 /// Cores, gibibytes and the type's name, as in [`World::standard`].
 pub(crate) const SMALL: (&str, &str, &str) = ("small", "2", "8Gi");
 pub(crate) const MEDIUM: (&str, &str, &str) = ("medium", "4", "16Gi");
 pub(crate) const LARGE: (&str, &str, &str) = ("large", "8", "32Gi");
+
+/// These three types for these prices.
+pub(crate) fn sold(prices: [f64; 3]) -> Vec<InstanceTypeBuilder> {
+    let sizes = [SMALL, MEDIUM, LARGE].into_iter().zip(prices);
+    let types = sizes.map(|((name, cpu, memory), price)| {
+        instance_type(name).cpu(cpu).memory(memory).price(price)
+    });
+    types.collect()
+}
 
 /// An initialized node of pool `default`, on demand in zone a.
 pub(crate) fn own(name: &str, (ty, cpu, memory): (&str, &str, &str)) -> NodeBuilder {
@@ -213,7 +222,7 @@ impl Stage {
         if command.plan.launches.is_empty() && command.plan.placements.is_empty() {
             return;
         }
-        let problem = question(&self.fleet(), &command.members);
+        let problem = question(&self.fleet(), &[], &command.members);
         let outcome = Outcome::verified(problem, command.plan.clone());
         outcome.assert_all_placed();
     }
@@ -275,6 +284,27 @@ impl Stage {
     /// What all members cost an hour.
     pub(crate) fn price(&self) -> NanoDollars {
         self.members.iter().filter_map(|m| m.price).sum()
+    }
+
+    /// Begins a command: what takes the place of its members is on its way, and their pods wait.
+    pub(crate) fn begin(&mut self, command: &Command) {
+        for launch in &command.plan.launches {
+            self.n_launched += 1;
+            let mut made = launched(&self.problem, launch, self.n_launched);
+            made.initialized = false;
+            self.problem.nodes.push(made);
+            self.join(self.problem.nodes.len() - 1);
+        }
+        for m in &command.members {
+            let member = &mut self.members[*m];
+            (member.in_command, member.deleting) = (true, true);
+            let node = &mut self.problem.nodes[member.node.0 as usize];
+            (node.closed, node.pool) = (true, None);
+            for moved in &member.pods {
+                self.problem.pods[moved.pod.0 as usize].node = None;
+            }
+        }
+        self.count();
     }
 
     /// Carries out a command: nodes go, others come, pods move.

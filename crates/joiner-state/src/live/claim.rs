@@ -12,6 +12,10 @@ use super::meta::Meta;
 use crate::names::Names;
 use crate::nodes::ClaimRecord;
 
+/// Annotation of a claim that a command takes away: written when what takes its place has been made,
+/// long before it is deleted.
+pub const COMMAND: &str = "joiner.dev/command";
+
 /// A NodeClaim of the cluster.
 #[derive(Clone, Debug)]
 pub struct LiveClaim {
@@ -125,6 +129,14 @@ impl LiveClaim {
             texts.extend(known.map(|(key, value)| (key.to_string(), value.to_string())));
         }
         claim
+    }
+
+    /// True when it will not be a node for long, and its pods need a place elsewhere.
+    #[must_use]
+    pub fn is_going(&self) -> bool {
+        self.meta.deleting.is_some()
+            || self.is_true("InstanceTerminating")
+            || self.meta.annotation(COMMAND).is_some()
     }
 
     /// What the cloud said that the machine has.

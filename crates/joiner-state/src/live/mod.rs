@@ -20,7 +20,7 @@ mod rest;
 mod snapshot;
 mod state;
 
-pub use claim::{Conditions, LiveClaim};
+pub use claim::{COMMAND, Conditions, LiveClaim};
 pub use kind::Kind;
 pub(crate) use meta::labels_of;
 pub use meta::{Meta, Owner, rfc3339, time};

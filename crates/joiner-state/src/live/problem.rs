@@ -63,7 +63,7 @@ impl Snapshot {
     #[must_use]
     pub fn is_leaving(&self, node: &LiveNode) -> bool {
         match self.claim_of(node) {
-            Some(claim) => is_going(claim),
+            Some(claim) => claim.is_going(),
             None => node.meta.deleting.is_some(),
         }
     }
@@ -72,7 +72,7 @@ impl Snapshot {
     /// them, asking each for its claim would take longer than everything else.
     pub fn leaving_nodes(&self) -> impl Iterator<Item = &Arc<LiveNode>> {
         let deleted = self.nodes().filter(|node| node.meta.deleting.is_some());
-        let going = self.claims().filter(|claim| is_going(claim));
+        let going = self.claims().filter(|claim| claim.is_going());
         let ids = going.filter_map(|claim| claim.provider_id.as_deref());
         let nodes = deleted.chain(ids.flat_map(|id| self.nodes_with_id(id)));
         nodes.filter(|node| self.is_leaving(node))
@@ -190,7 +190,7 @@ impl Snapshot {
         }
         for claim in self.claims.values() {
             let node = self.node_of(claim);
-            let gone = is_going(claim) && node.is_none_or(|node| leaving.contains(node.name()));
+            let gone = claim.is_going() && node.is_none_or(|node| leaving.contains(node.name()));
             if claim.provider_id.is_some() && !(gone && node.is_none()) {
                 objects.claims.push(claim.record.clone());
             }
@@ -255,7 +255,7 @@ impl Snapshot {
     /// Claims that are not launched yet count as what the plan meant them to be.
     fn add_planned(&self, problem: &mut Problem, in_flight: &mut BTreeMap<NodeIx, Name>) {
         for claim in self.claims.values() {
-            if claim.provider_id.is_some() || is_going(claim) {
+            if claim.provider_id.is_some() || claim.is_going() {
                 continue;
             }
             let Some(node) = planned(claim, problem) else {
@@ -272,11 +272,6 @@ impl Snapshot {
 fn is_unregistered(node: &LiveNode) -> bool {
     let bought = node.pool().is_some() || node.has_taint(&UNREGISTERED_TAINT);
     bought && !node.says(keys::REGISTERED)
-}
-
-/// A claim that will not be a node for long.
-fn is_going(claim: &LiveClaim) -> bool {
-    claim.meta.deleting.is_some() || claim.is_true("InstanceTerminating")
 }
 
 /// The node that a claim is meant to become.

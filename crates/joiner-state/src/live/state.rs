@@ -168,10 +168,11 @@ impl ClusterState {
         };
         let before = self.about(kind, &name);
         if let Err(why) = self.put(kind, &name, object) {
-            // What cannot be understood is left out: nothing may be decided on half of it.
-            self.forget(kind, &name);
+            // What cannot be understood is left out: nothing may be decided on half of it. It may be
+            // mended later, under the same uid.
+            let gone = self.drop_known(kind, &name);
             self.broken.insert((kind, name), why);
-            return None;
+            return gone;
         }
         self.broken.remove(&(kind, name.clone()));
         self.now.generation += 1;
@@ -317,7 +318,12 @@ impl ClusterState {
                 self.now.ground = Arc::default();
             }
             Store::Budgets => {
-                let selector = self.reader.selector(&object["spec"]["selector"])?;
+                // One without a selector is about no pods.
+                let selector = &object["spec"]["selector"];
+                let selector = match selector.is_null() {
+                    true => None,
+                    false => self.reader.selector(selector)?,
+                };
                 let budget = LiveBudget::read(object, selector, &mut self.reader.names);
                 self.now.budgets.insert(name.clone(), Arc::new(budget));
             }
@@ -454,9 +460,16 @@ impl ClusterState {
         }
     }
 
+    /// An object is gone for good: whatever is still heard of it is old.
     fn forget(&mut self, kind: Kind, name: &Name) -> Option<Change> {
         let (uid, _) = self.known(kind, name)?;
         self.bury(uid);
+        self.drop_known(kind, name)
+    }
+
+    /// Nothing is known of an object any more.
+    fn drop_known(&mut self, kind: Kind, name: &Name) -> Option<Change> {
+        self.known(kind, name)?;
         let about = self.about(kind, name);
         let now = &mut self.now;
         now.generation += 1;

@@ -219,9 +219,36 @@ fn what_cannot_be_understood_is_left_out_and_named() {
         json!({"spec": {"containers": [{"name": "c", "resources":
         {"requests": {"cpu": "much"}}}]}}),
     );
-    assert!(state.apply(Kind::Pod, &odd).is_none());
+    let change = state.apply(Kind::Pod, &odd).unwrap();
+    assert_eq!(change.what, What::Gone);
     assert!(state.broken(Kind::Pod, "default/a").is_some());
     assert_eq!(state.snapshot().n_pods(), 0);
+    // Mended, it is the same object.
+    state.apply(Kind::Pod, &pod("a", 3, json!({})));
+    assert!(state.broken(Kind::Pod, "default/a").is_none());
+    assert_eq!(state.snapshot().n_pods(), 1);
+}
+
+#[test]
+fn a_budget_that_loses_its_selector_is_about_nobody_until_it_has_one_again() {
+    let mut state = ClusterState::default();
+    state.apply(
+        Kind::Pod,
+        &pod("a", 1, json!({"metadata": {"labels": {"app": "a"}}})),
+    );
+    for (version, selector, n) in [
+        ("1", json!({"matchLabels": {"app": "a"}}), 1),
+        ("2", Value::Null, 0),
+        ("3", json!({}), 1),
+    ] {
+        let budget = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+            "metadata": {"name": "b", "namespace": "default", "uid": "b", "resourceVersion": version},
+            "spec": {"selector": selector, "maxUnavailable": 1}});
+        state.apply(Kind::PodDisruptionBudget, &budget);
+        let now = state.snapshot();
+        let own = now.pod("default/a").unwrap();
+        assert_eq!(now.budgets_of(own).count(), n, "version {version}");
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub(super) struct AboutServer {
 
 /// A client for the cluster that the flags name.
 pub(super) async fn client(flags: &RunFlags) -> anyhow::Result<Client> {
-    let config = match &flags.kubeconfig {
+    let mut config = match &flags.kubeconfig {
         Some(path) => {
             let file = Kubeconfig::read_from(path)
                 .with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
@@ -44,6 +44,9 @@ pub(super) async fn client(flags: &RunFlags) -> anyhow::Result<Client> {
              service account of a pod; name a kubeconfig with --kubeconfig",
         )?,
     };
+    // Whoever asks knows what a refusal means and when to ask again. A client that repeats an eviction by
+    // itself while a budget says no does so for minutes, whatever has been decided meanwhile.
+    config.default_retry = false;
     let server = config.cluster_url.to_string();
     Client::try_from(config).with_context(|| format!("cannot make a client for {server}"))
 }

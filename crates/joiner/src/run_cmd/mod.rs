@@ -99,6 +99,7 @@ async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
     }));
     let away = Away::default();
     let servers = cluster::listen(flags, &autoscaler, &metrics, &away).await?;
+    let mut has_failed = false;
     let election = tokio::select! {
         () = stop.told() => None,
         about = cluster::about(&client, &clock, &away) => {
@@ -112,7 +113,7 @@ async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
             tokio::select! {
                 () = stop.told() => {}
                 () = sold.plays(&about, election.as_ref().map(Election::leading)) => {}
-                () = lead(&autoscaler, election.as_ref()) => {}
+                () = lead(&autoscaler, election.as_ref()) => has_failed = true,
             }
             election
         }
@@ -123,6 +124,10 @@ async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
     }
     writer.abort();
     servers.stop().await;
+    anyhow::ensure!(
+        !has_failed,
+        "a controller has ended, see the log: start again"
+    );
     Ok(())
 }
 
@@ -158,7 +163,7 @@ fn elect(flags: &RunFlags, client: &kube::Client, clock: &Clock) -> Option<Elect
     Some(Election::start(client.clone(), clock.clone(), settings))
 }
 
-/// Leads whenever it is our turn.
+/// Leads whenever it is our turn, until a controller ends, which none does unless it has failed.
 async fn lead(autoscaler: &Autoscaler, election: Option<&Election>) {
     let Some(election) = election else {
         return autoscaler.lead().await;
@@ -169,7 +174,7 @@ async fn lead(autoscaler: &Autoscaler, election: Option<&Election>) {
             return;
         }
         tokio::select! {
-            () = autoscaler.lead() => {}
+            () = autoscaler.lead() => return,
             _ = leading.wait_for(|leads| !*leads) => {}
         }
     }

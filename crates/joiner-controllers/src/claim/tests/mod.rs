@@ -43,6 +43,7 @@ fn machine(order: &Order) -> Instance {
     Instance {
         id: ProviderId("kwok://n".into()),
         claim: Some(order.claim.clone()),
+        claim_uid: Some(order.claim_uid.clone()),
         labels: labels.map(|(k, v)| (k.into(), v.into())).into(),
         annotations: Labels::from([("example.com/rack".into(), "7".into())]),
         image_id: Some("image-1".into()),
