@@ -1,7 +1,7 @@
 //! How long it takes to complete and judge a pod. Printed, and bounded so loosely that only a change
 //! of order is caught: figures of a debug build on a busy machine say no more.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use joiner_machinery::admission::{Context, Nothing, prepare_create};
 use joiner_machinery::kinds::{builtin, fields};
@@ -33,16 +33,20 @@ fn a_pod_takes_microseconds() {
         lookup: &Nothing,
         default_service_account: true,
     };
-    let rounds: u32 = 2000;
-    let copies: Vec<_> = (0..rounds).map(|_| pod.clone()).collect();
-    let start = Instant::now();
-    for mut copy in copies {
-        fields::decode(&kind, &mut copy).unwrap();
-        defaults::apply(&kind, &mut copy);
-        prepare_create(&kind, &mut copy, &context).unwrap();
-        assert!(validate::create(&kind, &copy).is_empty());
+    // The best of some runs: others use the machine, too.
+    let rounds: u32 = 400;
+    let mut each = Duration::MAX;
+    for _ in 0..5 {
+        let copies: Vec<_> = (0..rounds).map(|_| pod.clone()).collect();
+        let start = Instant::now();
+        for mut copy in copies {
+            fields::decode(&kind, &mut copy).unwrap();
+            defaults::apply(&kind, &mut copy);
+            prepare_create(&kind, &mut copy, &context).unwrap();
+            assert!(validate::create(&kind, &copy).is_empty());
+        }
+        each = each.min(start.elapsed() / rounds);
     }
-    let each = start.elapsed() / rounds;
     println!("{} ns a pod", each.as_nanos());
     assert!(each.as_micros() < 2000, "{} µs a pod", each.as_micros());
 }

@@ -18,7 +18,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 async fn client(plane: &ControlPlane) -> Client {
     let file = kube::config::Kubeconfig::read_from(plane.kubeconfig()).unwrap();
@@ -106,7 +106,7 @@ async fn workloads(client: &Client) {
         "template": template("agent", json!({"tolerations": [{"operator": "Exists"}],
             "nodeSelector": {"kwok-partition": "a"}}))}});
     let task = json!({"metadata": {"name": "task", "labels": {"app": "task"},
-        "annotations": {"joiner.dev/stop-seconds": "4"}},
+        "annotations": {"joiner.dev/stop-seconds": "20"}},
         "spec": template("task", json!({"restartPolicy": "Never"}))["spec"]});
     let deployments: Api<Deployment> = Api::default_namespaced(client.clone());
     let sets: Api<DaemonSet> = Api::default_namespaced(client.clone());
@@ -185,7 +185,7 @@ async fn machines_join_and_run_pods() {
     })
     .await;
 
-    // Graceful deletion: the pod says that it needs four seconds.
+    // Graceful deletion: the pod says that it needs twenty seconds.
     pods.delete("task", &DeleteParams::default()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert!(

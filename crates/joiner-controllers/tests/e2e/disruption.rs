@@ -1,9 +1,13 @@
 //! Nodes are given back.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
+use joiner_cloud_sim::Delay;
 use joiner_runtime::DecisionQuery;
 use serde_json::{Value, json};
 
-use crate::stage::{CLAIMS, DEPLOYMENTS, NODES, PODS, POOLS, Setup, Stage, on_both};
+use crate::stage::{CLAIMS, DEPLOYMENTS, NODES, PODS, POOLS, Setup, Stage, condition, on_both};
 
 /// Decisions are looked at again after a while; on a real control plane it need not be that long.
 fn brisk() -> Setup {
@@ -61,15 +65,29 @@ async fn what_is_not_needed_goes(stage: &Stage) {
         .await;
 }
 
+/// Nodes that are on their way out, or will be when others are up.
+fn n_disrupted(nodes: &[Value]) -> usize {
+    let is_disrupted = |node: &&Value| {
+        let taints = node["spec"]["taints"].as_array();
+        let mut taints = taints.into_iter().flatten();
+        taints.any(|own| own["key"] == "karpenter.sh/disrupted")
+    };
+    nodes.iter().filter(is_disrupted).count()
+}
+
+/// A pod keeps off nodes with others of its workload.
+fn apart(name: &str) -> Value {
+    json!({"affinity": {"podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "kubernetes.io/hostname",
+            "labelSelector": {"matchLabels": {"app": name}}}]}}})
+}
+
 on_both!(drifted_nodes_are_replaced_one_by_one, brisk());
 async fn drifted_nodes_are_replaced_one_by_one(stage: &Stage) {
     let careful = json!({"spec": {"disruption": {"consolidateAfter": "Never",
         "budgets": [{"nodes": "1"}]}}});
     stage.pool("general", careful.clone()).await;
-    let apart = json!({"affinity": {"podAntiAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "kubernetes.io/hostname",
-            "labelSelector": {"matchLabels": {"app": "web"}}}]}}});
-    stage.deployment("web", 3, "500m", apart).await;
+    stage.deployment("web", 3, "500m", apart("web")).await;
     stage.all_run(3, 60).await;
     let before = stage.names(CLAIMS).await;
     assert_eq!(before.len(), 3);
@@ -78,16 +96,7 @@ async fn drifted_nodes_are_replaced_one_by_one(stage: &Stage) {
     stage
         .until("all nodes are new", 600, async |stage| {
             let nodes = stage.list(NODES).await;
-            let tainted = nodes.iter().filter(|node| {
-                let taints = node["spec"]["taints"]
-                    .as_array()
-                    .cloned()
-                    .unwrap_or_default();
-                taints
-                    .iter()
-                    .any(|own| own["key"] == "karpenter.sh/disrupted")
-            });
-            assert!(tainted.count() <= 1, "the budget is one");
+            assert!(n_disrupted(&nodes) <= 1, "the budget is one");
             assert!(nodes.len() <= 4, "one more than there were");
             let names = stage.names(CLAIMS).await;
             names.len() == 3 && names.iter().all(|name| !before.contains(name))
@@ -100,20 +109,48 @@ async fn drifted_nodes_are_replaced_one_by_one(stage: &Stage) {
     stage.agrees().await;
 }
 
+/// Machines take so long to boot that commands overlap. Time goes as it does for the server, which says
+/// when a claim was made: one that is older than a quarter of an hour is given up.
+fn slow_boots() -> Setup {
+    let mut setup = Setup::default();
+    setup.cloud.delays.boot = Delay::Constant(Duration::from_secs(15));
+    setup
+}
+
+on_both!(
+    successors_of_drifted_nodes_boot_at_the_same_time,
+    slow_boots()
+);
+async fn successors_of_drifted_nodes_boot_at_the_same_time(stage: &Stage) {
+    let three = json!({"spec": {"disruption": {"consolidateAfter": "Never",
+        "budgets": [{"nodes": "3"}]}}});
+    stage.pool("general", three).await;
+    stage.deployment("web", 6, "500m", apart("web")).await;
+    stage.all_run(6, 300).await;
+    let before = stage.names(CLAIMS).await;
+    let label = json!({"spec": {"template": {"metadata": {"labels": {"example.com/new": "yes"}}}}});
+    stage.patch(POOLS, "general", label).await;
+    let mut most = 0;
+    stage
+        .until("all nodes are new", 900, async |stage| {
+            let nodes = stage.list(NODES).await;
+            assert!(n_disrupted(&nodes) <= 3, "the budget is three");
+            most = most.max(n_disrupted(&nodes));
+            let names = stage.names(CLAIMS).await;
+            names.len() == 6 && names.iter().all(|name| !before.contains(name))
+        })
+        .await;
+    assert_eq!(most, 3, "no command waits for the machines of another");
+    stage.all_run(6, 60).await;
+    stage.agrees().await;
+}
+
 on_both!(a_pod_that_must_not_move_keeps_its_node, brisk());
 async fn a_pod_that_must_not_move_keeps_its_node(stage: &Stage) {
     stage.pool("general", eager()).await;
-    stage.deployment("web", 12, "900m", json!({})).await;
+    let keep = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
+    stage.deployment_of("web", 12, "900m", keep).await;
     stage.all_run(12, 120).await;
-    for pod in stage.list(PODS).await {
-        let name = pod["metadata"]["name"].as_str().unwrap();
-        let api = stage.api(PODS, Some("default"));
-        let keep = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
-        let params = kube::api::PatchParams::default();
-        api.patch(name, &params, &kube::api::Patch::Merge(&keep))
-            .await
-            .unwrap();
-    }
     scale(stage, "web", 2).await;
     let held = async |stage: &Stage| {
         let pods = stage.list(PODS).await;
@@ -209,4 +246,56 @@ async fn a_workload_that_was_moved_enough_is_left_alone(stage: &mut Stage) {
     let shown = stage.autoscaler.ctx().metrics.render();
     let line = "joiner_disruption_savings_realized_dollars_per_hour{reason=\"underutilized\"}";
     assert!(shown.contains(line), "{line} is not shown");
+}
+
+on_both!(empty_nodes_and_others_go_in_one_round);
+async fn empty_nodes_and_others_go_in_one_round(stage: &Stage) {
+    stage.pool("general", eager()).await;
+    let arch = |own: &str| json!({"nodeSelector": {"kubernetes.io/arch": own}});
+    stage.deployment("solo", 1, "900m", arch("arm64")).await;
+    stage.deployment("web", 40, "900m", arch("amd64")).await;
+    stage.all_run(41, 120).await;
+    // Nothing goes before all that is too much can be seen: a real control plane takes its time.
+    let allow = |nodes: &str| json!({"spec": {"disruption": {"budgets": [{"nodes": nodes}]}}});
+    stage.patch(POOLS, "general", allow("0")).await;
+    scale(stage, "solo", 0).await;
+    scale(stage, "web", 4).await;
+    stage.all_run(4, 60).await;
+    stage
+        .until("all nodes are quiet", 60, async |stage| {
+            let claims = stage.list(CLAIMS).await;
+            let is_quiet = |own: &Value| condition(own, "Consolidatable").starts_with("True");
+            let names = [stage.names(NODES).await, stage.names(CLAIMS).await].concat();
+            let (ctx, now) = (stage.autoscaler.ctx(), stage.clock.now());
+            let is_nominated = |own: &String| ctx.nominations.is_nominated(own, now);
+            claims.iter().all(is_quiet) && !names.iter().any(is_nominated)
+        })
+        .await;
+    let began = stage.clock.now();
+    stage.patch(POOLS, "general", allow("100%")).await;
+    let commands = || {
+        let query = DecisionQuery {
+            kind: Some("disruption".to_owned()),
+            ..DecisionQuery::default()
+        };
+        let all = stage.autoscaler.ctx().decisions.recent(&query);
+        let new = all.into_iter().filter(|own| own.time >= began);
+        let method = |own: &Value| own["command"]["method"].as_str().map(ToOwned::to_owned);
+        new.filter_map(|own| Some((method(&own.details)?, own.time)))
+            .collect::<Vec<_>>()
+    };
+    // Both after one wait of fifteen seconds, not each after its own.
+    let both = |all: &[(String, Timestamp)]| {
+        let (empty, others): (Vec<_>, Vec<_>) = all.iter().partition(|own| own.0 == "empty");
+        let pairs = empty
+            .iter()
+            .flat_map(|own| others.iter().map(|other| (own.1, other.1)));
+        let apart = pairs.map(|(a, b)| a.duration_since(b).unsigned_abs());
+        apart.min()
+    };
+    stage
+        .until("both are begun", 120, async |_| both(&commands()).is_some())
+        .await;
+    let all = commands();
+    assert!(both(&all).unwrap().as_secs() < 14, "{all:?}");
 }

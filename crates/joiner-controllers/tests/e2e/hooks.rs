@@ -1,9 +1,11 @@
 //! Registration hooks: a node that has joined is not open for pods before the cloud says so.
 
+use std::time::Duration;
+
 use joiner_cloud_sim::{Faults, HeldRegistration, Settings as CloudSettings};
 use serde_json::{Value, json};
 
-use crate::stage::{CLAIMS, NODES, PODS, Setup, Stage, condition, n_running, on_both};
+use crate::stage::{CLAIMS, NODES, PODS, Setup, Stage, condition, n_running, on_both, since};
 
 const RACK: &str = "example.com/rack";
 const HELD: &str = "Unknown RegistrationHookPending";
@@ -60,11 +62,11 @@ async fn held_node(stage: &Stage) -> (Value, Value) {
 
 on_both!(
     core_221_a_node_is_open_when_its_hooks_are_ready,
-    held(120, 4)
+    held(240, 4)
 );
 async fn core_221_a_node_is_open_when_its_hooks_are_ready(stage: &mut Stage) {
-    stage.pool("general", json!({})).await;
     stage.deployment("web", 3, "500m", json!({})).await;
+    stage.pool_for(3, "general", json!({})).await;
     let (claim, node) = held_node(stage).await;
     assert_eq!(message(&claim), "simulated-hold");
     assert_eq!(labels(&claim)[RACK], Value::Null);
@@ -90,7 +92,7 @@ async fn core_221_a_node_is_open_when_its_hooks_are_ready(stage: &mut Stage) {
     // A new process knows no better.
     stage.restart().await;
     stage.stays("it is held after a restart", 15, is_held).await;
-    stage.all_run(3, 200).await;
+    stage.all_run(3, 400).await;
     let claim = stage.ready_claim().await;
     let node = stage.list(NODES).await.pop().unwrap();
     assert!(!is_closed(&node));
@@ -108,8 +110,9 @@ async fn core_221_a_node_that_is_held_too_long_is_replaced(stage: &Stage) {
     stage.pool("general", json!({})).await;
     stage.deployment("web", 1, "500m", json!({})).await;
     let (claim, _) = held_node(stage).await;
+    let until = since(&claim, "Registered") + Duration::from_secs(300);
     stage
-        .stays("it is waited for", 300, async |stage| {
+        .stays_until("it is waited for", until, async |stage| {
             let claims = stage.list(CLAIMS).await;
             claims.len() == 1 && claims[0]["metadata"]["uid"] == claim["metadata"]["uid"]
         })

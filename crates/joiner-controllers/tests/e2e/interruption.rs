@@ -13,8 +13,11 @@ async fn pods_of_a_spot_node_are_planned_anew_before_it_is_gone(stage: &Stage) {
     let spot = json!({"spec": {"template": {"spec": {"requirements": [
         {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"]},
         {"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}]}}}});
-    stage.pool("general", spot).await;
-    stage.deployment("web", 4, "900m", json!({})).await;
+    // Its pods take their time to leave.
+    let slow = json!({"metadata": {"annotations": {"joiner.dev/stop-seconds": "20"}},
+        "spec": {"terminationGracePeriodSeconds": 40}});
+    stage.deployment_of("web", 4, "900m", slow).await;
+    stage.pool_for(4, "general", spot).await;
     stage.all_run(4, 60).await;
     let claim = stage.ready_claim().await;
     let node = claim["status"]["nodeName"].as_str().unwrap().to_owned();

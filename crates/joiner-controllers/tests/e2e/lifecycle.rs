@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{
     CLAIMS, DEPLOYMENTS, EVENTS, NODES, PODS, POOLS, Setup, Stage, condition, n_running, on_both,
+    since,
 };
 
 /// Drains take seconds; on a real control plane they need not.
@@ -33,8 +34,8 @@ fn name(object: &Value) -> &str {
 
 /// One node with three pods.
 async fn three_pods(stage: &Stage) -> Value {
-    stage.pool("general", json!({})).await;
     stage.deployment("web", 3, "500m", json!({})).await;
+    stage.pool_for(3, "general", json!({})).await;
     stage.all_run(3, 60).await;
     stage.ready_claim().await
 }
@@ -46,7 +47,11 @@ async fn a_deleted_claim_is_drained_and_replaced(stage: &Stage) {
     stage.gone(&old, 120).await;
     stage.all_run(3, 60).await;
     stage.settles(1, 60).await;
-    assert!(stage.is_told("Evicted", "").await || stage.is_told("Disrupted", "").await);
+    stage
+        .until("it is told", 60, async |stage| {
+            stage.is_told("Evicted", "").await || stage.is_told("Disrupted", "").await
+        })
+        .await;
 }
 
 on_both!(a_deleted_node_takes_its_claim_along, quick());
@@ -59,9 +64,18 @@ async fn a_deleted_node_takes_its_claim_along(stage: &Stage) {
     stage.settles(1, 60).await;
 }
 
-on_both!(a_replacement_is_bought_before_the_drain_is_over, quick());
+on_both!(
+    a_replacement_is_bought_before_the_drain_is_over,
+    Setup::default()
+);
 async fn a_replacement_is_bought_before_the_drain_is_over(stage: &Stage) {
-    let old = three_pods(stage).await;
+    // Its pods take their time to leave.
+    let slow = json!({"metadata": {"annotations": {"joiner.dev/stop-seconds": "20"}},
+        "spec": {"terminationGracePeriodSeconds": 40}});
+    stage.deployment_of("web", 3, "500m", slow).await;
+    stage.pool_for(3, "general", json!({})).await;
+    stage.all_run(3, 60).await;
+    let old = stage.ready_claim().await;
     let id = &old["status"]["providerID"];
     stage.delete(CLAIMS, name(&old)).await;
     stage
@@ -120,8 +134,9 @@ async fn a_machine_that_never_joins_is_replaced(stage: &Stage) {
         .await;
     let lost = stage.list(CLAIMS).await.pop().unwrap();
     stage.cloud.set_faults(Faults::default());
+    let until = since(&lost, "Registered") + Duration::from_secs(600);
     stage
-        .stays("it is waited for", 600, async |stage| {
+        .stays_until("it is waited for", until, async |stage| {
             stage.names(CLAIMS).await == [name(&lost)]
         })
         .await;
@@ -199,8 +214,8 @@ on_both!(a_spot_node_is_replaced_before_it_is_taken, quick());
 async fn a_spot_node_is_replaced_before_it_is_taken(stage: &Stage) {
     let spot = json!({"spec": {"template": {"spec": {"requirements": [
         {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"]}]}}}});
-    stage.pool("spot", spot).await;
     stage.deployment("web", 3, "500m", json!({})).await;
+    stage.pool_for(3, "spot", spot).await;
     stage.all_run(3, 60).await;
     let old = stage.ready_claim().await;
     let node = old["status"]["nodeName"].as_str().unwrap();
@@ -254,8 +269,8 @@ on_both!(a_changed_template_marks_its_nodes_as_drifted, quick());
 async fn a_changed_template_marks_its_nodes_as_drifted(stage: &Stage) {
     let tier =
         |value: &str| json!({"spec": {"template": {"metadata": {"labels": {"tier": value}}}}});
-    stage.pool("general", tier("gold")).await;
     stage.deployment("web", 3, "500m", json!({})).await;
+    stage.pool_for(3, "general", tier("gold")).await;
     stage.all_run(3, 60).await;
     let claim = stage.ready_claim().await;
     let drifted = async |stage: &Stage, expected: &str| {

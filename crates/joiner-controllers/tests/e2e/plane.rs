@@ -1,7 +1,7 @@
 //! One real control plane for all stories: each finds it swept clean, and they take turns.
 
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use joiner_runtime::resource;
 use joiner_testkit::control_plane::ControlPlane;
@@ -43,6 +43,11 @@ const SWEPT: [What; 17] = [
 ];
 /// Sweeping is over long before.
 const SWEEPS_MAX: usize = 600;
+/// It is clean when nothing was found so often: the last story's requests, and those of controllers that
+/// have not seen its end yet, may come late.
+const CLEAN_MIN: usize = 5;
+/// A kind that was defined is served long before.
+const SERVED_MAX: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(100);
 
 /// The right to use the control plane.
@@ -71,8 +76,19 @@ fn start() -> Option<ControlPlane> {
         .kubectl_with_input(&apply, &all.join("\n---\n"))
         .unwrap();
     plane
-        .kubectl(&["wait", wait, "crd", "--all", "--timeout=30s"])
+        .kubectl(&["wait", wait, "crd", "--all", "--timeout=120s"])
         .unwrap();
+    // Established is not yet served.
+    let names = joiner_api::crds();
+    let names: Vec<&str> = names
+        .iter()
+        .filter_map(|crd| crd["metadata"]["name"].as_str())
+        .collect();
+    let (names, started) = (names.join(","), Instant::now());
+    while let Err(error) = plane.kubectl(&["get", "--all-namespaces", &names]) {
+        assert!(started.elapsed() < SERVED_MAX, "{error}");
+        std::thread::park_timeout(POLL);
+    }
     Some(plane)
 }
 
@@ -86,6 +102,7 @@ fn api(client: &Client, what: What, namespace: Option<&str>) -> Api<DynamicObjec
 
 /// Removes what the last story left.
 async fn sweep(client: &Client) {
+    let mut n_clean = 0;
     for _ in 0..SWEEPS_MAX {
         let mut n_left = 0;
         for what in SWEPT {
@@ -93,7 +110,8 @@ async fn sweep(client: &Client) {
         }
         let machines = ListParams::default().labels(joiner_cloud_sim::INSTANCE_LABEL);
         n_left += sweep_kind(client, CONFIG_MAPS, &machines).await;
-        if n_left == 0 {
+        n_clean = if n_left == 0 { n_clean + 1 } else { 0 };
+        if n_clean == CLEAN_MIN {
             return;
         }
         tokio::time::sleep(POLL).await;
@@ -103,7 +121,10 @@ async fn sweep(client: &Client) {
 
 /// Asks for the end of all objects of a kind; returns how many there are. Events are no trouble.
 async fn sweep_kind(client: &Client, what: What, which: &ListParams) -> usize {
-    let all = api(client, what, None).list(which).await.unwrap().items;
+    let Ok(all) = api(client, what, None).list(which).await else {
+        return 1;
+    };
+    let all = all.items;
     let (namespaced, cluster): (Vec<_>, Vec<_>) =
         all.iter().partition(|own| own.metadata.namespace.is_some());
     let now = DeleteParams::default().grace_period(0);

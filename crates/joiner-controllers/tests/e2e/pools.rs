@@ -138,6 +138,49 @@ async fn a_static_pool_grows_to_its_limit_and_shrinks(stage: &Stage) {
     assert_eq!(stage.agrees().await, 1);
 }
 
+/// The cloud takes five seconds for every answer.
+fn slow_cloud() -> Setup {
+    let mut setup = setup().speed(4);
+    setup.cloud.faults.latency_millis = 5_000;
+    setup
+}
+
+on_both!(
+    static_nodes_drift_and_nothing_else_is_bought_for_their_pods,
+    slow_cloud()
+);
+async fn static_nodes_drift_and_nothing_else_is_bought_for_their_pods(stage: &Stage) {
+    let open = json!({"budgets": [{"nodes": "100%"}]});
+    let fixed = json!({"spec": {"replicas": 2, "limits": {"nodes": "4"}, "disruption": open,
+        "template": {"spec": {"requirements": [{"key": "node.kubernetes.io/instance-type",
+            "operator": "In", "values": ["c-4x-amd64-linux"]}]}}}});
+    stage.pool("fixed", fixed).await;
+    stage.settles(2, 300).await;
+    let before = stage.names(CLAIMS).await;
+    let nodes = async |stage: &Stage| {
+        let up = |own: &Value| own["metadata"]["labels"]["karpenter.sh/initialized"] == "true";
+        stage.list(crate::stage::NODES).await.iter().all(up)
+    };
+    stage.until("both are up", 300, nodes).await;
+    stage.pool("general", json!({})).await;
+    stage.deployment("web", 4, "500m", json!({})).await;
+    stage.all_run(4, 300).await;
+    let label = json!({"spec": {"template": {"metadata": {"labels": {"example.com/new": "yes"}}}}});
+    stage.patch(POOLS, "fixed", label).await;
+    stage
+        .until("both are new", 900, async |stage| {
+            let claims = stage.list(CLAIMS).await;
+            for own in &claims {
+                let pool = &own["metadata"]["labels"]["karpenter.sh/nodepool"];
+                assert_eq!(pool, "fixed", "bought for pods that have a place");
+            }
+            let names = stage.names(CLAIMS).await;
+            names.len() == 2 && names.iter().all(|name| !before.contains(name))
+        })
+        .await;
+    stage.all_run(4, 300).await;
+}
+
 on_both!(overlays_and_buffers_tell_how_they_stand, setup());
 async fn overlays_and_buffers_tell_how_they_stand(stage: &Stage) {
     stage.pool("general", json!({})).await;

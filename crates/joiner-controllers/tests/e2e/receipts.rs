@@ -90,7 +90,15 @@ async fn a_pod_that_waits_is_told_what_would_help(stage: &Stage) {
     let tolerant = json!({"tolerations": [{"key": "team", "value": "db"}]});
     stage.deployment("web", 1, "1", tolerant).await;
     stage.all_run(1, 120).await;
-    let answer = pod(stage, &only_pod(stage).await).unwrap();
+    let new = only_pod(stage).await;
+    stage
+        .until("it is known, and the old one gone", 60, async |stage| {
+            let state = |name: &str| pod(stage, name).ok().and_then(|own| own.state);
+            let claim = state(&new).and_then(|own| own.node_claim);
+            claim.is_some() && state(&name).is_none()
+        })
+        .await;
+    let answer = pod(stage, &new).unwrap();
     let state = answer.state.unwrap();
     let claims = stage.names(CLAIMS).await;
     assert_eq!(state.node_claim.as_ref(), claims.first());
@@ -135,6 +143,11 @@ async fn core_283_what_keeps_a_node_is_told(stage: &Stage) {
     stage.told("Unconsolidatable", words).await;
     // On the Node and on the NodeClaim, and once in a quarter of an hour.
     for kind in ["Node", "NodeClaim"] {
+        stage
+            .until("both are told", 60, async |stage| {
+                told_to(stage, kind, "Unconsolidatable").await.len() >= 2
+            })
+            .await;
         let told = told_to(stage, kind, "Unconsolidatable").await;
         assert_eq!(told.len(), 2, "{told:?}");
     }
@@ -222,7 +235,8 @@ async fn a_node_that_went_says_where_its_pods_are(stage: &Stage) {
     assert!(own.price_per_hour.is_some_and(|price| price > 0.0));
     stage
         .until("the node is gone", 300, async |stage| {
-            !stage.names(NODES).await.contains(&name)
+            let known = node(stage, &name).is_ok_and(|own| own.state.is_some());
+            !known && !stage.names(NODES).await.contains(&name)
         })
         .await;
     let gone = node(stage, &name).unwrap();

@@ -56,8 +56,23 @@ fn apart(app: &str) -> Value {
 
 /// Everything that was planned is there, and nothing else.
 async fn is_as_planned(stage: &Stage) {
-    let n_nodes = stage.agrees().await;
-    assert_eq!(n_nodes, stage.n_planned(), "nodes and plans");
+    stage
+        .until("everything that was planned is there", 60, async |stage| {
+            stage.agrees().await == stage.n_planned()
+        })
+        .await;
+}
+
+/// So many pods run in each of the four zones. A real scheduler may fill those first that join first: then
+/// it is in our hands only that there are nodes in all of them.
+async fn is_even(stage: &Stage, zones: &BTreeMap<String, usize>, n: usize) {
+    if !stage.is_real() {
+        assert_eq!(zones.values().collect::<Vec<_>>(), [&n; 4], "{zones:?}");
+    }
+    let nodes = stage.list(NODES).await;
+    let bought = nodes.iter().map(|own| &own["metadata"]["labels"][ZONE]);
+    let bought: BTreeSet<String> = bought.map(ToString::to_string).collect();
+    assert_eq!(bought.len(), 4, "{bought:?}");
 }
 
 on_both!(one_pod, Setup::adaptive());
@@ -97,8 +112,7 @@ async fn a_hundred_pods_with_rules(stage: &Stage) {
     stage.all_run(100, 180).await;
     is_as_planned(stage).await;
     let places = Places::of(stage).await;
-    let zones = places.by("spread", ZONE);
-    assert_eq!(zones.values().collect::<Vec<_>>(), [&10; 4], "{zones:?}");
+    is_even(stage, &places.by("spread", ZONE), 10).await;
     assert_eq!(places.by("apart", "kubernetes.io/hostname").len(), 10);
     let archs = places.by("selected", "kubernetes.io/arch");
     assert_eq!(archs, BTreeMap::from([("amd64".to_owned(), 50)]));
@@ -116,8 +130,7 @@ async fn a_thousand_pods(stage: &Stage) {
     stage.all_run(1_000, 300).await;
     is_as_planned(stage).await;
     let places = Places::of(stage).await;
-    let zones = places.by("zones", ZONE);
-    assert_eq!(zones.values().collect::<Vec<_>>(), [&75; 4], "{zones:?}");
+    is_even(stage, &places.by("zones", ZONE), 75).await;
     let hosts = places.by("hosts", "kubernetes.io/hostname");
     let (most, fewest) = (hosts.values().max(), hosts.values().min());
     assert!(most.unwrap() - fewest.unwrap() <= 10, "{hosts:?}");

@@ -19,14 +19,19 @@ use tokio::task::JoinSet;
 use crate::plane::{self, Turn};
 
 /// Seconds that a story on a real control plane has at least for anything: a busy machine is slow.
-const REAL_SECS_MIN: u64 = 60;
+const REAL_SECS_MIN: u64 = 120;
 /// Seconds after which a story on a real control plane is given up, whatever it allows.
 const REAL_SECS_MAX: u64 = 300;
+/// Seconds within which claims, nodes and machines must fit together.
+const AGREE_SECS_MAX: u64 = 10;
 /// Between two looks at what a story waits for.
 const POLL: Duration = Duration::from_millis(200);
 /// Pods that are made together come within this long of each other on a real control plane, even on
 /// a busy machine.
-const TOGETHER: Duration = Duration::from_millis(700);
+const TOGETHER: Duration = Duration::from_millis(1_500);
+/// How often a busy server is asked at most.
+const ASKED_MAX: usize = 6;
+const ASK_AGAIN: Duration = Duration::from_millis(500);
 
 /// How a story wants its cluster.
 #[derive(Clone, Debug)]
@@ -251,6 +256,11 @@ impl Stage {
         (self.cloud, self.autoscaler, self.process) = (cloud, autoscaler, process);
     }
 
+    /// True on a real control plane.
+    pub(crate) fn is_real(&self) -> bool {
+        self.turn.is_some()
+    }
+
     pub(crate) fn api(&self, what: What, namespace: Option<&str>) -> Api<DynamicObject> {
         let resource = resource(what.0, what.1, what.2, what.3);
         match namespace {
@@ -273,29 +283,22 @@ impl Stage {
             .as_str()
             .map(ToOwned::to_owned);
         let api = self.api(what, namespace.as_deref());
-        let params = PatchParams::apply("test").force();
-        api.patch(&name, &params, &Patch::Apply(&object))
-            .await
-            .unwrap();
+        let (params, patch) = (PatchParams::apply("test").force(), Patch::Apply(&object));
+        patiently(async || api.patch(&name, &params, &patch).await).await;
     }
 
     /// Merges something into an object of the cluster or of the default namespace.
     pub(crate) async fn patch(&self, what: What, name: &str, patch: Value) {
         let api = self.api(what, namespace_of(what));
-        let params = PatchParams::default();
-        api.patch(name, &params, &Patch::Merge(&patch))
-            .await
-            .unwrap();
+        let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
+        patiently(async || api.patch(name, &params, &patch).await).await;
     }
 
     /// Merges something into the status of an object of the cluster.
     pub(crate) async fn patch_status(&self, what: What, name: &str, status: Value) {
         let patch = Patch::Merge(json!({"status": status}));
-        let api = self.api(what, None);
-        let patched = api
-            .patch_status(name, &PatchParams::default(), &patch)
-            .await;
-        patched.unwrap();
+        let (api, params) = (self.api(what, None), PatchParams::default());
+        patiently(async || api.patch_status(name, &params, &patch).await).await;
     }
 
     /// Asks for the end of an object of the cluster or of the default namespace.
@@ -317,7 +320,8 @@ impl Stage {
     }
 
     async fn listed(&self, what: What, which: &ListParams) -> Vec<Value> {
-        let list = self.api(what, None).list(which).await.unwrap();
+        let api = self.api(what, None);
+        let list = patiently(async || api.list(which).await).await;
         let items = list.items.into_iter();
         items
             .map(|own| serde_json::to_value(own).unwrap())
@@ -351,15 +355,25 @@ impl Stage {
     }
 
     /// Makes sure that something holds for a while of the autoscaler's time.
-    pub(crate) async fn stays(
+    pub(crate) async fn stays(&self, what: &str, secs: u64, holds: impl AsyncFnMut(&Self) -> bool) {
+        let until = self.clock.now() + Duration::from_secs(secs);
+        self.stays_until(what, until, holds).await;
+    }
+
+    /// Makes sure that something holds until some time of the autoscaler's.
+    pub(crate) async fn stays_until(
         &self,
         what: &str,
-        secs: u64,
+        until: Timestamp,
         mut holds: impl AsyncFnMut(&Self) -> bool,
     ) {
-        let until = self.clock.now() + Duration::from_secs(secs);
-        while self.clock.now() < until {
-            assert!(holds(self).await, "{what}\n{}", self.shown().await);
+        loop {
+            let held = holds(self).await;
+            // An answer that comes after the end says nothing.
+            if self.clock.now() >= until {
+                return;
+            }
+            assert!(held, "{what}\n{}", self.shown().await);
             tokio::time::sleep(POLL).await;
         }
     }
@@ -403,6 +417,16 @@ impl Stage {
                     {"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}]}}}});
         merge(&mut pool, more);
         self.apply(POOLS, pool).await;
+    }
+
+    /// The same pool when so many pods wait: all of them are in one plan, however slowly they were made.
+    pub(crate) async fn pool_for(&self, n: usize, name: &str, more: Value) {
+        self.until("all pods wait", 60, async |stage| {
+            let waits = |own: &&Value| condition(own, "PodScheduled") == "False Unschedulable";
+            stage.list(PODS).await.iter().filter(waits).count() == n
+        })
+        .await;
+        self.pool(name, more).await;
     }
 
     /// A Deployment of pods with these requests; `more` is merged into the pod's spec.
@@ -453,12 +477,13 @@ impl Stage {
 
     /// The only claim, when it is ready.
     pub(crate) async fn ready_claim(&self) -> Value {
+        let mut claims = Vec::new();
         self.until("one claim is ready", 60, async |stage| {
-            let claims = stage.list(CLAIMS).await;
+            claims = stage.list(CLAIMS).await;
             claims.len() == 1 && condition(&claims[0], "Ready") == "True Ready"
         })
         .await;
-        self.list(CLAIMS).await.pop().unwrap()
+        claims.remove(0)
     }
 
     /// Waits for an event with this reason whose message has this word in it.
@@ -484,18 +509,30 @@ impl Stage {
         nodes.map(|own| own.map_or(0, Vec::len)).sum()
     }
 
-    /// Claims, nodes and machines are the same in number, and fit together one by one.
+    /// Waits until claims, nodes and machines are the same in number, and fit together one by one.
     pub(crate) async fn agrees(&self) -> usize {
+        let mut n = 0;
+        let what = "claims, nodes and machines fit together";
+        self.until(what, AGREE_SECS_MAX, async |stage| {
+            let agreed = stage.agreed().await;
+            n = agreed.unwrap_or_default();
+            agreed.is_some()
+        })
+        .await;
+        n
+    }
+
+    /// How many claims there are, if each has one node and one machine, and there are no others.
+    async fn agreed(&self) -> Option<usize> {
         let (claims, nodes) = (self.list(CLAIMS).await, self.list(NODES).await);
-        let machines = self.machines().await;
-        assert_eq!(claims.len(), nodes.len(), "claims and nodes");
-        assert_eq!(claims.len(), machines.len(), "claims and machines");
-        for claim in &claims {
+        let n_machines = self.machines().await.len();
+        let has_node = |claim: &Value| {
             let id = &claim["status"]["providerID"];
             let matching = nodes.iter().filter(|own| own["spec"]["providerID"] == *id);
-            assert_eq!(matching.count(), 1, "nodes of {id}");
-        }
-        claims.len()
+            matching.count() == 1
+        };
+        let n = claims.len();
+        (n == nodes.len() && n == n_machines && claims.iter().all(has_node)).then_some(n)
     }
 
     /// Waits until claims, nodes and machines are this many, and fit together.
@@ -503,21 +540,31 @@ impl Stage {
         self.settles_within(n..=n, secs).await;
     }
 
-    /// Waits until claims, nodes and machines are about this many, the same in number, and none is
-    /// on its way out; then they fit together.
+    /// Waits until claims, nodes and machines are about this many and fit together, and none is on its
+    /// way out.
     pub(crate) async fn settles_within(&self, wanted: RangeInclusive<usize>, secs: u64) {
         self.until(&format!("{wanted:?} nodes"), secs, async |stage| {
-            let (claims, nodes) = (stage.list(CLAIMS).await, stage.list(NODES).await);
-            let going = |own: &Value| !own["metadata"]["deletionTimestamp"].is_null();
-            let n_machines = stage.machines().await.len();
-            wanted.contains(&claims.len())
-                && nodes.len() == claims.len()
-                && n_machines == claims.len()
-                && !claims.iter().any(going)
+            let is_going = |own: &Value| !own["metadata"]["deletionTimestamp"].is_null();
+            let stay = !stage.list(CLAIMS).await.iter().any(is_going);
+            stay && stage.agreed().await.is_some_and(|n| wanted.contains(&n))
         })
         .await;
-        self.agrees().await;
     }
+}
+
+/// Asks again where a busy server or a cut connection was in the way.
+pub(crate) async fn patiently<T>(ask: impl AsyncFn() -> kube::Result<T>) -> T {
+    for _ in 1..ASKED_MAX {
+        match ask().await {
+            Ok(answer) => return answer,
+            Err(kube::Error::Api(status)) if status.code < 500 && status.code != 409 => {
+                panic!("{status:?}");
+            }
+            Err(error) => eprintln!("asked again: {error}"),
+        }
+        tokio::time::sleep(ASK_AGAIN).await;
+    }
+    ask().await.unwrap()
 }
 
 fn namespace_of(what: What) -> Option<&'static str> {
@@ -545,6 +592,13 @@ pub(crate) fn condition(object: &Value, kind: &str) -> String {
         let text = |field: &str| own[field].as_str().unwrap_or_default().to_owned();
         format!("{} {}", text("status"), text("reason"))
     })
+}
+
+/// When a condition came to be as it is.
+pub(crate) fn since(object: &Value, kind: &str) -> Timestamp {
+    let conditions = object["status"]["conditions"].as_array().unwrap();
+    let own = conditions.iter().find(|own| own["type"] == kind).unwrap();
+    own["lastTransitionTime"].as_str().unwrap().parse().unwrap()
 }
 
 pub(crate) fn merge(into: &mut Value, more: Value) {

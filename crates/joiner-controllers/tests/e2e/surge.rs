@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use std::time::Duration;
+
 use futures::StreamExt as _;
+use joiner_cloud_sim::Delay;
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -116,10 +119,14 @@ async fn a_single_replica_never_drops_to_zero(stage: &Stage) {
     assert_eq!(stage.list(NODES).await.len(), 1, "no room was bought twice");
 }
 
-on_both!(
-    a_crash_in_the_middle_of_a_surge_is_survived,
-    Setup::default()
-);
+/// Machines take five seconds to boot, so that there is time to see what happens meanwhile.
+fn slow_boots() -> Setup {
+    let mut setup = Setup::default();
+    setup.cloud.delays.boot = Delay::Constant(Duration::from_secs(5));
+    setup
+}
+
+on_both!(a_crash_in_the_middle_of_a_surge_is_survived, slow_boots());
 async fn a_crash_in_the_middle_of_a_surge_is_survived(stage: &mut Stage) {
     let claim = asking(stage, json!({})).await;
     let observer = Observer::of(stage).await;

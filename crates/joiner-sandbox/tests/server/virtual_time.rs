@@ -28,7 +28,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const START: &str = "2026-01-01T00:00:00Z";
 const HOURS: u64 = 24;
 /// How long they may take.
-const TIME_MAX: Duration = Duration::from_secs(10);
+const TIME_MAX: Duration = Duration::from_secs(30);
 
 /// What a day comes down to.
 #[derive(Debug, PartialEq, Eq)]

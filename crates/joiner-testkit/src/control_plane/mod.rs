@@ -163,8 +163,8 @@ impl ControlPlane {
         loop {
             tries_left -= 1;
             match Self::try_start(programs) {
-                Err(Error::Ended { log, .. })
-                    if tries_left > 0 && log.contains("address already in use") => {}
+                // A port was taken meanwhile, or a busy machine was too slow for one of them.
+                Err(Error::Ended { .. } | Error::TooSlow { .. }) if tries_left > 0 => {}
                 result => return result,
             }
         }

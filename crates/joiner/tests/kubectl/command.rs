@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The longest that an ended sandbox may take to be gone.
-const END_MAX: Duration = Duration::from_secs(1);
+/// The longest that an ended sandbox may take to be gone on a busy machine.
+const END_MAX: Duration = Duration::from_secs(20);
 
 fn sandbox() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_joiner"));

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// The longest that one command may take.
-const COMMAND_MAX: Duration = Duration::from_secs(30);
+const COMMAND_MAX: Duration = Duration::from_secs(90);
 /// How many times faster than ours the clock of the cluster runs.
 const SPEED: &str = "10";
 

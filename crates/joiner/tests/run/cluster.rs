@@ -31,6 +31,11 @@ const CLASSES: What = (
     "KWOKNodeClass",
 );
 
+/// Seconds that anything may take at least: a busy machine is slow.
+const SECS_MIN: u64 = 120;
+/// Seconds after which claims, nodes and machines must fit together.
+const AGREE_SECS_MAX: u64 = 300;
+
 /// Who serves.
 enum Server {
     Sandbox(Child),
@@ -208,7 +213,7 @@ impl Cluster {
         secs: u64,
         mut holds: impl AsyncFnMut(&Self) -> bool,
     ) {
-        let start = Instant::now();
+        let (start, secs) = (Instant::now(), secs.max(SECS_MIN));
         while !holds(self).await {
             if start.elapsed() > Duration::from_secs(secs) {
                 panic!("not within {secs} s: {what}\n{}", self.shown().await);
@@ -225,6 +230,13 @@ impl Cluster {
                 let held = &meta["finalizers"];
                 text += &format!("{} {} held by {held}, {conditions}\n", what.3, meta["name"]);
             }
+        }
+        for own in self.machines().await.iter().take(10) {
+            text += &format!(
+                "machine {} of {}\n",
+                own["metadata"]["name"],
+                record(own)["claim"]
+            );
         }
         let pods = self.list(PODS).await;
         let waiting = pods.iter().filter(|own| !is_running(own));
@@ -243,26 +255,34 @@ impl Cluster {
         .await;
     }
 
-    /// Every claim has one machine and one node, and there are no others. Returns how many.
+    /// Waits until every claim has one machine and one node, and there are no others. Returns how many.
     pub(crate) async fn agrees(&self) -> usize {
+        let mut n = 0;
+        let what = "claims, nodes and machines fit together";
+        self.until(what, AGREE_SECS_MAX, async |cluster| {
+            let agreed = cluster.agreed().await;
+            n = agreed.unwrap_or_default();
+            agreed.is_some()
+        })
+        .await;
+        n
+    }
+
+    /// How many machines there are, if each has one claim and one node, and there are no others.
+    async fn agreed(&self) -> Option<usize> {
         let (claims, nodes) = (self.list(CLAIMS).await, self.list(NODES).await);
         let records: Vec<Value> = self.machines().await.iter().map(record).collect();
-        let own = |values: &[Value], of: &dyn Fn(&Value) -> Value| {
+        let all = |values: &[Value], of: &dyn Fn(&Value) -> Value| {
             let mut all: Vec<String> = values.iter().map(|v| of(v).to_string()).collect();
             all.sort();
             all
         };
-        assert_eq!(
-            own(&claims, &|claim| claim["metadata"]["uid"].clone()),
-            own(&records, &|record| record["claimUid"].clone()),
-            "every claim has one machine, and every machine a claim"
-        );
-        let machines = own(&records, &|record| record["providerID"].clone());
-        let claims = own(&claims, &|claim| claim["status"]["providerID"].clone());
-        assert_eq!(claims, machines, "claims and machines");
-        let nodes = own(&nodes, &|node| node["spec"]["providerID"].clone());
-        assert_eq!(nodes, machines, "nodes and machines");
-        machines.len()
+        let machines = all(&records, &|own| own["providerID"].clone());
+        let agree = all(&claims, &|own| own["metadata"]["uid"].clone())
+            == all(&records, &|own| own["claimUid"].clone())
+            && all(&claims, &|own| own["status"]["providerID"].clone()) == machines
+            && all(&nodes, &|own| own["spec"]["providerID"].clone()) == machines;
+        agree.then_some(machines.len())
     }
 }
 

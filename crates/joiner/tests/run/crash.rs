@@ -11,7 +11,7 @@ use crate::process::Joiner;
 /// Pods of every scale-out.
 const PODS_EACH: usize = 500;
 /// A scale-out is over by then, with what the restart costs.
-const ROUND_SECS: u64 = 90;
+const ROUND_SECS: u64 = 240;
 /// Most kills in one scale-out. Those that are killed write slowly, so that there is always
 /// something half done.
 const KILLS: u64 = 3;

@@ -132,25 +132,88 @@ impl Seen {
     }
 }
 
-/// Follows a kind and tells of every change.
+/// How an observer learns of an object, and whether it is there.
+type Tell = fn(&mut Seen, &Value, bool);
+
+/// Something that happened.
+struct Change {
+    /// The server's count of changes to anything: watches of two kinds may be behind each other.
+    version: u64,
+    object: Value,
+    there: bool,
+    tell: Tell,
+}
+
+/// Sees all changes in the order in which they happened.
+#[derive(Default)]
+struct Observer {
+    seen: Seen,
+    changes: Arc<Mutex<Vec<Change>>>,
+    watches: JoinSet<()>,
+}
+
+impl Observer {
+    fn follow(&mut self, api: kube::Api<kube::api::DynamicObject>, tell: Tell) {
+        self.watches
+            .spawn(follow(api, Arc::clone(&self.changes), tell));
+    }
+
+    /// Goes through what has happened since the last look.
+    fn look(&mut self) {
+        let mut changes = std::mem::take(&mut *self.changes.lock().unwrap());
+        changes.sort_by_key(|own| own.version);
+        for own in changes {
+            (own.tell)(&mut self.seen, &own.object, own.there);
+        }
+    }
+}
+
+/// Follows a kind and notes every change.
 async fn follow(
     api: kube::Api<kube::api::DynamicObject>,
-    seen: Arc<Mutex<Seen>>,
-    tell: fn(&mut Seen, &Value, bool),
+    changes: Arc<Mutex<Vec<Change>>>,
+    tell: Tell,
 ) {
     let mut events = watcher(api, watcher::Config::default()).boxed();
+    let (mut known, mut listed) = (BTreeMap::new(), BTreeSet::new());
+    let mut version = 0;
     while let Some(event) = events.next().await {
-        let (object, there) = match event {
-            Ok(watcher::Event::InitApply(own) | watcher::Event::Apply(own)) => (own, true),
-            Ok(watcher::Event::Delete(own)) => (own, false),
-            Ok(watcher::Event::Init | watcher::Event::InitDone) => continue,
-            Err(error) => {
-                seen.lock().unwrap().wrong.push(error.to_string());
-                continue;
-            }
+        let mut note = |object: &Value, there| {
+            let own = text(&object["metadata"]["resourceVersion"])
+                .parse()
+                .unwrap();
+            version = version.max(own);
+            changes.lock().unwrap().push(Change {
+                version: if there { own } else { version },
+                object: object.clone(),
+                there,
+                tell,
+            });
         };
-        let object = serde_json::to_value(object).unwrap();
-        tell(&mut seen.lock().unwrap(), &object, there);
+        let uid = |object: &Value| text(&object["metadata"]["uid"]);
+        match event {
+            Ok(watcher::Event::Init) => listed.clear(),
+            Ok(watcher::Event::InitApply(own) | watcher::Event::Apply(own)) => {
+                let object = serde_json::to_value(own).unwrap();
+                listed.insert(uid(&object));
+                note(&object, true);
+                known.insert(uid(&object), object);
+            }
+            Ok(watcher::Event::Delete(own)) => {
+                let object = serde_json::to_value(own).unwrap();
+                known.remove(&uid(&object));
+                note(&object, false);
+            }
+            // What is not there any more has gone while nobody looked.
+            Ok(watcher::Event::InitDone) => known.retain(|uid, object| {
+                let stays = listed.contains(uid);
+                if !stays {
+                    note(object, false);
+                }
+                stays
+            }),
+            Err(error) => println!("an observer looks again: {error}"),
+        }
     }
 }
 
@@ -262,27 +325,30 @@ async fn drifts(cluster: &Cluster, (n, kills): (usize, usize), seed: &str) {
     note(&mut launches, &first);
     first.kill();
 
-    let seen = Arc::new(Mutex::new(Seen::default()));
-    let mut observers = JoinSet::new();
-    let mut watch = |what, tell| {
-        observers.spawn(follow(cluster.api(what, None), Arc::clone(&seen), tell));
-    };
-    watch(PODS, Seen::pod as fn(&mut Seen, &Value, bool));
-    watch(NODES, Seen::node);
-    watch(CLAIMS, Seen::claim);
+    let mut observer = Observer::default();
+    observer.follow(cluster.api(PODS, None), Seen::pod);
+    observer.follow(cluster.api(NODES, None), Seen::node);
+    observer.follow(cluster.api(CLAIMS, None), Seen::claim);
     cluster
         .until("observers see everything", 20, async |_| {
-            let seen = seen.lock().unwrap();
+            observer.look();
+            let seen = &observer.seen;
             seen.ready.len() == N * WORKLOADS.len() && seen.claims.len() == N
         })
         .await;
-    seen.lock().unwrap().watching = true;
+    observer.seen.watching = true;
     let mut random = Random::new(seed);
     for round in 1..=n {
         drift(cluster, &mut random, (round, kills), &mut launches).await;
         cluster.agrees().await;
         hashes_agree(cluster).await;
-        let seen = seen.lock().unwrap();
+        cluster
+            .until("observers see the end", 20, async |_| {
+                observer.look();
+                observer.seen.claims_going.is_empty() && observer.seen.nodes_going.is_empty()
+            })
+            .await;
+        let seen = &observer.seen;
         let (least, most) = (&seen.least, seen.most_going);
         println!("round {round}: least ready {least:?}, most at once {most}");
         assert!(seen.wrong.is_empty(), "{}", seen.wrong.join("\n"));

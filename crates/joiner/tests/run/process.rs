@@ -11,10 +11,13 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// The longest that a program may take to end after it was asked to, or to refuse to start.
-const END_MAX: Duration = Duration::from_secs(20);
-/// The longest that a program may take to say something on a busy machine.
-pub(crate) const WORDS_MAX: Duration = Duration::from_secs(60);
+/// The longest that a program may take on a busy machine to end after it was asked to, or to refuse to
+/// start.
+const END_MAX: Duration = Duration::from_secs(60);
+/// The longest that it may take to say something there.
+pub(crate) const WORDS_MAX: Duration = Duration::from_secs(120);
+/// Lines of its log that are shown when a test fails.
+const LAST_WORDS_MAX: usize = 200;
 
 /// A file that nobody else uses.
 pub(crate) fn place(name: &str) -> PathBuf {
@@ -79,6 +82,13 @@ impl Drop for Joiner {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking() {
+            // Whoever reads how a test failed wants to know what the program made of it.
+            let said = std::fs::read_to_string(&self.log).unwrap_or_default();
+            let lines: Vec<&str> = said.lines().collect();
+            let last = &lines[lines.len().saturating_sub(LAST_WORDS_MAX)..];
+            println!("the last it said:\n{}", last.join("\n"));
+        }
         let _ = std::fs::remove_file(&self.log);
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::cluster::{CLAIMS, Cluster, EVENTS, LEASES, NODES, POOLS};
-use crate::process::{Joiner, place};
+use crate::process::{Joiner, WORDS_MAX, place};
 
 const ALONE: &str = "--disable-leader-election";
 
@@ -48,7 +48,7 @@ async fn it_says_what_it_does() {
         let all = metrics
             .keys()
             .any(|key| key.starts_with("karpenter_nodes_allocatable"));
-        if all || start.elapsed() > Duration::from_secs(20) {
+        if all || start.elapsed() > WORDS_MAX {
             break metrics;
         }
         tokio::time::sleep(Duration::from_millis(200)).await;

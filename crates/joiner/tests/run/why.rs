@@ -12,7 +12,7 @@ use crate::cluster::{Cluster, DEPLOYMENTS, NODES, PODS, client};
 use crate::process::{Joiner, joiner, outcome, place};
 
 /// The longest that an answer may take to become what it should be on a busy machine.
-const ANSWER_MAX: Duration = Duration::from_secs(60);
+const ANSWER_MAX: Duration = Duration::from_secs(120);
 
 async fn why(args: &[&str]) -> Output {
     let mut command = joiner();
