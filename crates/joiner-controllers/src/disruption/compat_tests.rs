@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 
 use super::fleet::{Facts, fleet};
 use super::moves::Book;
-use super::queue::{Step, next_step, speaker, time_limit};
+use super::queue_tests::intent;
 use super::when::{is_stale, is_too_early, matters};
-use super::{COMMAND, Intent, execute, spoken_for};
+use super::{COMMAND, execute, spoken_for};
 use crate::catalogs::Lists;
 use crate::claim::made::{Cluster, at, going_node, launched, merge, node, pod, pool, text};
 use crate::nominations::Nominations;
 
-const UP: &[&str] = &["Launched", "Registered", "Initialized", "Consolidatable"];
+pub(super) const UP: &[&str] = &["Launched", "Registered", "Initialized", "Consolidatable"];
 
 fn of_pool() -> Value {
     json!({"metadata": {"labels": {"karpenter.sh/nodepool": "p",
@@ -83,7 +83,7 @@ fn only(cluster: &Cluster) -> Member {
     all.remove(0)
 }
 
-fn annotated(key: &str, value: &str) -> Value {
+pub(super) fn annotated(key: &str, value: &str) -> Value {
     json!({"metadata": {"annotations": {key: value}}})
 }
 
@@ -299,98 +299,6 @@ fn core_300_pods_that_stay_are_told_apart_on_drifted_nodes() {
     assert_eq!(stuck.len(), 2);
 }
 
-fn intent(members: &[&str], replacements: &[&str]) -> Intent {
-    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Intent {
-        id: "command-1".to_owned(),
-        reason: "Underutilized".to_owned(),
-        method: "single".to_owned(),
-        started: at(0),
-        members: names(members),
-        replacements: names(replacements),
-        saves: 1,
-        moves: 0,
-    }
-}
-
-/// Claims of these names with these conditions.
-fn claims(all: &[(&str, &[&str])]) -> Snapshot {
-    let mut own = Cluster::default();
-    for (name, conditions) in all {
-        let named = json!({"metadata": {"name": name, "uid": name},
-            "status": {"providerID": format!("kwok://{name}")}});
-        own.put(Kind::NodeClaim, launched(conditions, &named));
-    }
-    own.snapshot()
-}
-
-#[test]
-fn core_301_a_replacement_that_cannot_be_launched_undoes_the_command() {
-    let own = intent(&["old"], &["new"]);
-    let step = next_step(&own, &claims(&[("old", UP)]), 1, at(30));
-    assert!(matches!(step, Step::Undo(why) if why.contains("new is gone")));
-}
-
-#[test]
-fn core_304_all_replacements_are_up_before_anything_goes() {
-    let own = intent(&["old"], &["new-1", "new-2"]);
-    let step = |second: &[&str]| {
-        let all = [("old", UP), ("new-1", UP), ("new-2", second)];
-        next_step(&own, &claims(&all), 1, at(30))
-    };
-    assert_eq!(step(&["Launched"]), Step::Wait);
-    assert_eq!(step(&["Launched", "Registered"]), Step::Wait);
-    assert_eq!(step(UP), Step::Delete);
-}
-
-#[test]
-fn core_305_a_replacement_that_is_lost_undoes_the_command() {
-    let own = intent(&["old"], &["new-1", "new-2"]);
-    let step = next_step(&own, &claims(&[("old", UP), ("new-1", UP)]), 1, at(30));
-    assert!(matches!(step, Step::Undo(_)), "{step:?}");
-    let mut going = Cluster::default();
-    for name in ["old", "new-1", "new-2"] {
-        let named = json!({"metadata": {"name": name, "uid": name}});
-        going.put(Kind::NodeClaim, launched(UP, &named));
-    }
-    going.delete(Kind::NodeClaim, "new-2", at(20));
-    let step = next_step(&own, &going.snapshot(), 1, at(30));
-    assert!(matches!(step, Step::Undo(why) if why.contains("new-2 is going")));
-}
-
-#[test]
-fn core_306_a_command_has_time_in_proportion_to_the_queue() {
-    let figures = [
-        (100, 600),
-        (4_000, 600),
-        (10_000, 800),
-        (40_000, 3_200),
-        (80_000, 3_600),
-        (1_000_000, 3_600),
-    ];
-    for (n, secs) in figures {
-        assert_eq!(time_limit(n).as_secs(), secs, "{n}");
-    }
-    let own = intent(&["old"], &["new"]);
-    let slow = claims(&[("old", UP), ("new", &["Launched"])]);
-    assert_eq!(next_step(&own, &slow, 1, at(599)), Step::Wait);
-    assert!(matches!(next_step(&own, &slow, 1, at(601)), Step::Undo(_)));
-    assert_eq!(next_step(&own, &slow, 10_000, at(601)), Step::Wait);
-}
-
-#[test]
-fn core_307_nothing_is_waited_for_without_replacements() {
-    let deleting = intent(&["old"], &[]);
-    let replacing = intent(&["other"], &["new"]);
-    let now = claims(&[("old", UP), ("other", UP), ("new", &["Launched"])]);
-    assert_eq!(
-        next_step(&deleting, &now, 2, at(1)),
-        Step::Delete,
-        "whatever others wait for"
-    );
-    assert_eq!(next_step(&replacing, &now, 2, at(1)), Step::Wait);
-}
-
 const DISRUPTED: &str = "karpenter.sh/disrupted";
 
 fn tainted() -> Value {
@@ -530,32 +438,6 @@ fn nobody_elses_nodes_are_touched() {
         json!({"spec": {"nodeClassRef": {"group": "elsewhere.example", "kind": "Class"}}});
     own.change(Kind::NodeClaim, "c", &strange);
     assert!(members(&own).is_empty());
-}
-
-#[test]
-fn what_is_left_of_a_command_that_was_half_undone_is_undone_by_another_member() {
-    let marked = |name: &str| {
-        json!({"metadata": {"name": name, "uid": name,
-            "annotations": {COMMAND: intent(&["a", "b"], &["new"]).text()}},
-            "status": {"providerID": format!("kwok://{name}")}})
-    };
-    let mut own = Cluster::default();
-    own.put(Kind::NodeClaim, launched(UP, &marked("a")));
-    own.put(Kind::NodeClaim, launched(UP, &marked("b")));
-    let speaker = |own: &Cluster| speaker(&own.snapshot(), &intent(&["a", "b"], &["new"]));
-    assert_eq!(speaker(&own).as_deref(), Some("a"));
-    let bare = json!({"metadata": {"annotations": {COMMAND: null}}});
-    own.change(Kind::NodeClaim, "a", &bare);
-    assert_eq!(speaker(&own).as_deref(), Some("b"));
-    // The next command may be about it before that: it is left alone.
-    let other = Intent {
-        id: "another".to_owned(),
-        ..intent(&["a"], &[])
-    };
-    own.change(Kind::NodeClaim, "a", &annotated(COMMAND, &other.text()));
-    assert_eq!(speaker(&own).as_deref(), Some("b"));
-    own.change(Kind::NodeClaim, "b", &bare);
-    assert_eq!(speaker(&own), None);
 }
 
 #[test]

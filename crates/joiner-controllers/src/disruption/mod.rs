@@ -23,6 +23,8 @@ mod when;
 
 #[cfg(test)]
 mod compat_tests;
+#[cfg(test)]
+mod queue_tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -14,6 +14,7 @@ mod gates;
 mod hooks;
 mod interruption;
 mod lifecycle;
+mod objects;
 mod plane;
 mod pools;
 mod receipts;
