@@ -55,7 +55,7 @@ const TESTS: Step = Step {
     name: "tests",
     arguments: &["test", "--workspace", "--no-fail-fast"],
     component: None,
-    minutes_max: 50,
+    minutes_max: 60,
 };
 
 /// How a step ended.
