@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(names(text).collect::<Vec<_>>(), ["core_1", "aws_002_b"]);
         for (path, expected) in [
             ("crates/joiner-api/src/a/b.rs", "api `b`"),
-            ("crates/joiner/tests/run/main.rs", "joiner `run`"),
+            ("crates/joiner/tests/program/run/mod.rs", "joiner `run`"),
             ("crates/joiner-state/src/live/mod.rs", "state `live`"),
             ("crates/joiner-state/src/live/tests.rs", "state `live`"),
         ] {

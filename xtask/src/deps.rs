@@ -74,6 +74,16 @@ const TABLE: &[Row] = &[
     ),
     above("joiner-controllers", CONTROLLERS),
     above("joiner-sandbox", SANDBOX),
+    above(
+        "joiner-sim",
+        &[
+            "joiner-machinery",
+            "joiner-runtime",
+            "joiner-controllers",
+            "joiner-cloud-sim",
+            "joiner-sandbox",
+        ],
+    ),
     above("joiner-web", &["joiner-model", "joiner-runtime"]),
     above("joiner", &[ALL]),
     above(TESTKIT, &[ALL]),

@@ -32,6 +32,9 @@ struct Arguments {
 enum Chore {
     /// Everything that CI runs, in CI's order: format, lints, tests, tidy, deps, generated files.
     Test,
+    /// Everything that takes too long for CI.
+    #[command(subcommand)]
+    Soak(test::soak::Soak),
     /// Checks sizes, doc lines and words of all files.
     Tidy,
     /// Checks which crate depends on which.
@@ -69,6 +72,7 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
     let root = root()?;
     match chore {
         Chore::Test => test::run(&root),
+        Chore::Soak(soak) => test::soak::run(&root, soak),
         Chore::Tidy => report(tidy::problems(&root)?),
         Chore::Deps => report(deps::problems(&root)?),
         Chore::Bench(args) => bench::run(&root, args),

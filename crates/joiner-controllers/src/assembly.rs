@@ -6,6 +6,7 @@ use futures::future::BoxFuture;
 use joiner_cloud::Cloud;
 use joiner_runtime::{Api, Clock, Decisions, Events, Followed, Metrics, Pace, World, follow};
 use joiner_state::live::{ClusterState, Kind};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::catalogs::Catalogs;
@@ -114,6 +115,33 @@ impl Autoscaler {
         // They run for ever; one that ends has panicked, and the process is better off new.
         if let Some(Err(error)) = tasks.join_next().await {
             tracing::error!("a controller has ended: {error}");
+        }
+    }
+}
+
+impl std::fmt::Debug for Autoscaler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Autoscaler").finish_non_exhaustive()
+    }
+}
+
+/// Acts whenever this process leads: always where there is no election. Returns when `act` ends by
+/// itself.
+pub async fn while_leading<F: Future<Output = ()>>(
+    leading: Option<watch::Receiver<bool>>,
+    act: impl Fn() -> F,
+) {
+    let Some(mut leading) = leading else {
+        return act().await;
+    };
+    loop {
+        if leading.wait_for(|leads| *leads).await.is_err() {
+            return;
+        }
+        tokio::select! {
+            biased;
+            _ = leading.wait_for(|leads| !*leads) => {}
+            () = act() => return,
         }
     }
 }

@@ -195,6 +195,11 @@ pub async fn run(controller: Arc<dyn Controller>, ctx: Ctx) {
         let until = queue.next_time().unwrap_or(Timestamp::MAX);
         let full = looks.len() >= controller.concurrency();
         tokio::select! {
+            biased;
+            Some((key, result)) = looks.next(), if !looks.is_empty() => {
+                report(&*controller, &key, &result);
+                queue.done(key, &result, ctx.clock.now());
+            }
             change = changes.recv() => match change {
                 Ok(changes) => {
                     let now = ctx.world.snapshot();
@@ -211,10 +216,6 @@ pub async fn run(controller: Arc<dyn Controller>, ctx: Ctx) {
                 }
                 Err(RecvError::Closed) => return,
             },
-            Some((key, result)) = looks.next(), if !looks.is_empty() => {
-                report(&*controller, &key, &result);
-                queue.done(key, &result, ctx.clock.now());
-            }
             () = ctx.clock.sleep_until(until), if !full && until < Timestamp::MAX => {}
         }
     }

@@ -74,6 +74,7 @@ impl MeteredCloud {
             _ => CALL_MAX,
         };
         let answer = tokio::select! {
+            biased;
             answer = call => answer,
             () = self.clock.sleep(time_max) => Err(E::other(late(time_max))),
         };
@@ -190,6 +191,7 @@ impl Cloud for MeteredCloud {
     /// Not measured: a hook need not call the cloud, and its failures are in its answer.
     async fn registration(&self, claim: &NodeClaim) -> Registration {
         tokio::select! {
+            biased;
             answer = self.inner.registration(claim) => answer,
             () = self.clock.sleep(CALL_MAX) => Registration {
                 pending: vec![Pending {

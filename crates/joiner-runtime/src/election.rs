@@ -251,8 +251,9 @@ impl Candidate {
     async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
         loop {
             tokio::select! {
-                () = self.turn() => {}
+                biased;
                 _ = &mut stopped => break,
+                () = self.turn() => {}
             }
         }
         self.release().await;
@@ -264,6 +265,7 @@ impl Candidate {
         let deadline = self.deadline(began);
         let clock = self.clock.clone();
         let result = tokio::select! {
+            biased;
             result = self.attempt(began) => result,
             () = clock.sleep_until(deadline) => Err(Trouble::Late),
         };
@@ -392,6 +394,7 @@ impl Candidate {
         let clock = self.clock.clone();
         let give_up = plus(clock.now(), self.settings.retry);
         let result = tokio::select! {
+            biased;
             result = self.give_back(known) => result,
             () = clock.sleep_until(give_up) => Err(Trouble::Late),
         };

@@ -372,6 +372,7 @@ impl Pen {
                 .body(body.to_string().into_bytes())
                 .map_err(kube::Error::HttpError)?;
             let answer = tokio::select! {
+                biased;
                 answer = self.client.request::<Value>(request) => answer,
                 () = self.shared.clock.sleep(ANSWER_MAX) => {
                     Err(kube::Error::Service("no answer in time".into()))

@@ -32,7 +32,7 @@
 //! ```
 //!
 //! With the feature `control-plane` there is also a real control plane to test on: see the module
-//! of that name.
+//! of that name. With the feature `stage` there is a cluster with an autoscaler on it, for stories.
 //!
 //! Crates that this one is built on (model, state, solver, verify, catalog) use it from their
 //! `tests/` folder only: inside `src` the compiler would see two copies of the same crate.
@@ -49,6 +49,8 @@ pub mod control_plane;
 pub mod families;
 mod outcome;
 mod random;
+#[cfg(feature = "stage")]
+pub mod stage;
 pub mod story;
 mod world;
 
@@ -59,5 +61,5 @@ pub use builders::{
 pub use families::{Case, Family, Growth, generate};
 pub use joiner_model::keys::{ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, OS, ZONE};
 pub use outcome::{Outcome, Seat};
-pub use random::Random;
+pub use random::{Random, seed};
 pub use world::{Item, World};

@@ -1,5 +1,14 @@
 //! Chance from a seed: the same on every machine, today and next year.
 
+/// A seed for this purpose: always the same, unless `JOINER_SEED` asks for others.
+#[must_use]
+pub fn seed(purpose: &str) -> String {
+    match std::env::var_os("JOINER_SEED") {
+        Some(more) => format!("{purpose} {}", more.display()),
+        None => purpose.to_owned(),
+    }
+}
+
 /// A stream of numbers (splitmix64) that depends on nothing but its seed.
 #[derive(Clone, Debug)]
 pub struct Random {

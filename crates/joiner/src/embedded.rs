@@ -6,20 +6,13 @@ use std::time::Duration;
 
 use joiner_cloud_sim::{Delay, Delays, Settings as CloudSettings, SimulatedCloud};
 use joiner_controllers::Settings;
-use joiner_controllers::assembly::{Autoscaler, Parts};
 use joiner_controllers::settings::FeatureGates;
-use joiner_runtime::{
-    Clock, DecisionSettings, Decisions, Events, HttpError, HttpSettings, Metrics, Receipts, Servers,
-};
+use joiner_runtime::{Clock, Decisions, HttpError, HttpSettings, Receipts, Servers};
+use joiner_sim::{Process, ProcessSettings};
 use kube::Client;
-use tokio::task::JoinSet;
 
 /// A running autoscaler; it ends when this is dropped.
-pub(crate) struct Embedded {
-    autoscaler: Arc<Autoscaler>,
-    cloud: Arc<SimulatedCloud>,
-    _tasks: JoinSet<()>,
-}
+pub(crate) struct Embedded(Process);
 
 impl Embedded {
     /// Starts everything; machines take about as long as those of a real cloud.
@@ -38,12 +31,11 @@ impl Embedded {
     }
 
     fn start_with(client: Client, clock: Clock, controllers: Settings) -> Self {
-        let mut tasks = JoinSet::new();
         let between = |min, max| Delay::Uniform {
             min: Duration::from_secs(min),
             max: Duration::from_secs(max),
         };
-        let settings = CloudSettings {
+        let cloud = CloudSettings {
             delays: Delays {
                 launch: between(1, 3),
                 boot: between(20, 30),
@@ -51,42 +43,23 @@ impl Embedded {
             },
             ..CloudSettings::default()
         };
-        let cloud = SimulatedCloud::new(client.clone(), clock.clone(), settings);
-        let cloud = Arc::new(cloud);
-        tasks.spawn(Arc::clone(&cloud).run());
-        let metrics = Arc::new(Metrics::new(clock.clone(), &crate::build()));
-        let (events, writer) =
-            Events::new(client.clone(), clock.clone(), Arc::clone(&metrics), false);
-        tasks.spawn(writer.run());
-        let decisions = Decisions::new(&DecisionSettings::default(), Arc::clone(&metrics));
-        let autoscaler = Arc::new(Autoscaler::start(Parts {
-            client,
-            cloud: Arc::clone(&cloud) as Arc<_>,
-            clock,
-            settings: controllers,
-            pace: (0, 0),
-            dry_run: false,
-            metrics,
-            events,
-            decisions,
-        }));
-        let leader = Arc::clone(&autoscaler);
-        tasks.spawn(async move { leader.lead().await });
-        Self {
-            autoscaler,
+        let settings = ProcessSettings {
+            controllers,
             cloud,
-            _tasks: tasks,
-        }
+            build: crate::build(),
+            ..ProcessSettings::default()
+        };
+        Self(Process::start(&client, &clock, &settings))
     }
 
     /// Who sells the machines.
     pub(crate) fn cloud(&self) -> Arc<SimulatedCloud> {
-        Arc::clone(&self.cloud)
+        Arc::clone(self.0.cloud())
     }
 
     /// What was decided, and why.
     pub(crate) fn decisions(&self) -> Decisions {
-        self.autoscaler.ctx().decisions.clone()
+        self.0.autoscaler().ctx().decisions.clone()
     }
 
     /// Answers `joiner why`, and shows metrics, to this machine: on the port that is named, else on
@@ -105,7 +78,7 @@ impl Embedded {
             metrics_port,
             health_port: 0,
         };
-        let ctx = self.autoscaler.ctx();
+        let ctx = self.0.autoscaler().ctx();
         let receipts = Receipts {
             decisions: ctx.decisions.clone(),
             world: ctx.world.clone(),

@@ -88,7 +88,7 @@ fn sample(root: &Path, results: &Path, quick: bool) -> anyhow::Result<()> {
             .with_context(|| format!("cannot remove {}", results.display()))?;
     }
     let mut command = cargo(root);
-    command.args(["bench", "--quiet", "--package", "joiner-solver"]);
+    command.args(["bench", "--quiet", "--package", "joiner-bench"]);
     command.args(["--bench", "growth", "--"]);
     if quick {
         command.arg("--quick");

@@ -19,7 +19,7 @@ const PODS: usize = 30;
 /// Runs the bench; returns a section of the page.
 pub(super) fn run(root: &Path) -> anyhow::Result<String> {
     let mut command = cargo(root);
-    command.args(["bench", "--package", "joiner-disruption", "--bench", "pass"]);
+    command.args(["bench", "--package", "joiner-bench", "--bench", "pass"]);
     let status = command.status().context("cannot run cargo bench")?;
     anyhow::ensure!(status.success(), "the bench failed: {status}");
     let mut lines = Vec::new();

@@ -68,7 +68,7 @@ pub(super) fn run(root: &Path) -> anyhow::Result<String> {
         "bench",
         "--quiet",
         "--package",
-        "joiner-sandbox",
+        "joiner-bench",
         "--bench",
         "load",
     ]);

@@ -94,6 +94,7 @@ pub async fn run(ctx: Ctx) {
         let times = [closes, batch.next(), turn];
         let wake = times.into_iter().flatten().min();
         tokio::select! {
+            biased;
             change = changes.recv() => {
                 let (mut lost, mut up) = (false, false);
                 let mut change = change;

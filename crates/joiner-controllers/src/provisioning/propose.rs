@@ -123,6 +123,7 @@ async fn write(ctx: &Ctx, planned: &[PlannedPod], node: &str) {
     }
     let all = stream::iter(writes).buffer_unordered(AT_ONCE).count();
     tokio::select! {
+        biased;
         _ = all => {}
         () = ctx.clock.sleep(WAIT_MAX) => {}
     }
@@ -170,6 +171,7 @@ async fn wait(ctx: &Ctx, worth: impl Fn() -> Duration) {
             return;
         }
         tokio::select! {
+            biased;
             () = telling => {}
             () = ctx.clock.sleep(LOOK_EVERY) => {}
         }
@@ -184,6 +186,7 @@ pub(crate) async fn run(ctx: Ctx) {
     loop {
         let until = ctx.nominations.next_withdrawal(looked);
         let told = tokio::select! {
+            biased;
             told = changes.recv() => told,
             () = ctx.clock.sleep_until(until.unwrap_or(Timestamp::MAX)), if until.is_some() => {
                 looked = ctx.clock.now();

@@ -69,12 +69,13 @@ impl EvictionQueue {
             let full = acts.len() >= AT_ONCE_MAX;
             let until = self.book().next_time();
             tokio::select! {
-                () = self.news.notified() => {}
+                biased;
                 Some((key, outcome)) = acts.next(), if !acts.is_empty() => {
                     let snapshot = ctx.world.snapshot();
                     let pod = snapshot.pod(&key.0).map(AsRef::as_ref);
                     self.book().done(&key, outcome, pod, ctx.clock.now());
                 }
+                () = self.news.notified() => {}
                 () = ctx.clock.sleep_until(until.unwrap_or(Timestamp::MAX)),
                     if !full && until.is_some() => {}
             }

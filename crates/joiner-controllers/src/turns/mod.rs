@@ -337,8 +337,9 @@ pub(crate) async fn run(ctx: Ctx) {
         is_busy |= !ctx.turns.is_empty();
         let pause = if is_busy { EVERY } else { SWEEP_EVERY };
         tokio::select! {
-            () = ctx.clock.sleep(pause) => {}
+            biased;
             () = ctx.turns.news.notified() => {}
+            () = ctx.clock.sleep(pause) => {}
         }
         if !ctx.world.is_listed() {
             continue;

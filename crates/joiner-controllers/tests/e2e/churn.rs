@@ -17,7 +17,7 @@ use kube::runtime::watcher;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::stage::{BUDGETS, CLAIMS, DEPLOYMENTS, NODES, PODS, Setup, Stage, n_running};
+use joiner_testkit::stage::{BUDGETS, CLAIMS, DEPLOYMENTS, NODES, PODS, Setup, Stage, n_running};
 
 /// The load changes this often.
 const STEP: Duration = Duration::from_secs(1200);

@@ -7,7 +7,8 @@ use joiner_cloud_sim::Delay;
 use joiner_runtime::DecisionQuery;
 use serde_json::{Value, json};
 
-use crate::stage::{CLAIMS, DEPLOYMENTS, NODES, PODS, POOLS, Setup, Stage, condition, on_both};
+use joiner_testkit::on_both;
+use joiner_testkit::stage::{CLAIMS, DEPLOYMENTS, NODES, PODS, POOLS, Setup, Stage, condition};
 
 /// Decisions are looked at again after a while; on a real control plane it need not be that long.
 fn brisk() -> Setup {
@@ -38,7 +39,7 @@ async fn scale(stage: &Stage, name: &str, replicas: usize) {
         .unwrap();
 }
 
-on_both!(what_is_not_needed_goes, brisk());
+on_both!(twice what_is_not_needed_goes, brisk());
 async fn what_is_not_needed_goes(stage: &Stage) {
     stage.pool("general", eager()).await;
     stage.deployment("web", 40, "900m", json!({})).await;
@@ -82,7 +83,7 @@ fn apart(name: &str) -> Value {
             "labelSelector": {"matchLabels": {"app": name}}}]}}})
 }
 
-on_both!(drifted_nodes_are_replaced_one_by_one, brisk());
+on_both!(always drifted_nodes_are_replaced_one_by_one, brisk());
 async fn drifted_nodes_are_replaced_one_by_one(stage: &Stage) {
     let careful = json!({"spec": {"disruption": {"consolidateAfter": "Never",
         "budgets": [{"nodes": "1"}]}}});
@@ -224,7 +225,7 @@ async fn a_workload_that_was_moved_enough_is_left_alone(stage: &mut Stage) {
         kind: Some("ledger".to_owned()),
         ..DecisionQuery::default()
     };
-    let decisions = &stage.autoscaler.ctx().decisions;
+    let decisions = &stage.autoscaler().ctx().decisions;
     stage
         .until("what came of it is in the ledger", 120, async |_| {
             let all = decisions.recent(&booked);
@@ -243,12 +244,12 @@ async fn a_workload_that_was_moved_enough_is_left_alone(stage: &mut Stage) {
                 })
         })
         .await;
-    let shown = stage.autoscaler.ctx().metrics.render();
+    let shown = stage.autoscaler().ctx().metrics.render();
     let line = "joiner_disruption_savings_realized_dollars_per_hour{reason=\"underutilized\"}";
     assert!(shown.contains(line), "{line} is not shown");
 }
 
-on_both!(empty_nodes_and_others_go_in_one_round);
+on_both!(twice empty_nodes_and_others_go_in_one_round);
 async fn empty_nodes_and_others_go_in_one_round(stage: &Stage) {
     stage.pool("general", eager()).await;
     let arch = |own: &str| json!({"nodeSelector": {"kubernetes.io/arch": own}});
@@ -266,7 +267,7 @@ async fn empty_nodes_and_others_go_in_one_round(stage: &Stage) {
             let claims = stage.list(CLAIMS).await;
             let is_quiet = |own: &Value| condition(own, "Consolidatable").starts_with("True");
             let names = [stage.names(NODES).await, stage.names(CLAIMS).await].concat();
-            let (ctx, now) = (stage.autoscaler.ctx(), stage.clock.now());
+            let (ctx, now) = (stage.autoscaler().ctx(), stage.clock.now());
             let is_nominated = |own: &String| ctx.nominations.is_nominated(own, now);
             claims.iter().all(is_quiet) && !names.iter().any(is_nominated)
         })
@@ -278,7 +279,7 @@ async fn empty_nodes_and_others_go_in_one_round(stage: &Stage) {
             kind: Some("disruption".to_owned()),
             ..DecisionQuery::default()
         };
-        let all = stage.autoscaler.ctx().decisions.recent(&query);
+        let all = stage.autoscaler().ctx().decisions.recent(&query);
         let new = all.into_iter().filter(|own| own.time >= began);
         let method = |own: &Value| own["command"]["method"].as_str().map(ToOwned::to_owned);
         new.filter_map(|own| Some((method(&own.details)?, own.time)))

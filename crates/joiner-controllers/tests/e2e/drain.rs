@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::stage::{BUDGETS, CLAIMS, NODES, PODS, POOLS, Setup, Stage, condition, on_both};
+use joiner_testkit::on_both;
+use joiner_testkit::stage::{BUDGETS, CLAIMS, NODES, PODS, POOLS, Setup, Stage, condition};
 
 /// Pods that leave one after the other may be planned for one after the other.
 const REPLACED_BY: RangeInclusive<usize> = 1..=2;
@@ -33,7 +34,7 @@ async fn two_pods(stage: &Stage, annotations: Value, more: Value) -> Value {
 }
 
 on_both!(
-    a_budget_holds_up_a_drain_until_it_is_released,
+    always a_budget_holds_up_a_drain_until_it_is_released,
     Setup::default().speed(8)
 );
 async fn a_budget_holds_up_a_drain_until_it_is_released(stage: &Stage) {
@@ -215,7 +216,7 @@ async fn core_148_nothing_is_bought_for_pods_whose_budget_never_lets_them_go(sta
         .until("all budgets count", 30, async |stage| {
             let budgets = stage.list(BUDGETS).await;
             let counts = |own: &Value| own["status"]["expectedPods"] == 1;
-            let known = stage.autoscaler.ctx().world.snapshot();
+            let known = stage.autoscaler().ctx().world.snapshot();
             let is_known = known.budgets().count() == 5;
             budgets.len() == 5 && budgets.iter().all(counts) && is_known
         })

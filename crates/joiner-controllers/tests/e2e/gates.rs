@@ -7,8 +7,9 @@ use joiner_cloud_sim::Delay;
 use joiner_controllers::settings::FeatureGates;
 use serde_json::{Value, json};
 
-use crate::stage::{
-    BUFFERS, CLAIMS, NODES, OVERLAYS, PODS, Setup, Stage, TEMPLATES, condition, on_both,
+use joiner_testkit::on_both;
+use joiner_testkit::stage::{
+    BUFFERS, CLAIMS, NODES, OVERLAYS, PODS, Setup, Stage, TEMPLATES, condition,
 };
 
 const TYPE: &str = "node.kubernetes.io/instance-type";
@@ -63,7 +64,7 @@ async fn an_unhealthy_node_is_replaced(stage: &Stage) {
     stage
         .until("its pods run elsewhere", 120, async |stage| {
             let pods = stage.list(PODS).await;
-            crate::stage::n_running(&pods) == 2
+            joiner_testkit::stage::n_running(&pods) == 2
         })
         .await;
     // A real cluster may take a minute to notice that pods have lost their node.
@@ -99,7 +100,7 @@ fn slow() -> Setup {
     setup
 }
 
-on_both!(a_buffer_keeps_room_for_pods_to_come, slow());
+on_both!(twice a_buffer_keeps_room_for_pods_to_come, slow());
 async fn a_buffer_keeps_room_for_pods_to_come(stage: &Stage) {
     stage.pool("general", json!({})).await;
     let template = json!({"metadata": {"name": "t", "namespace": "default"}, "template":
@@ -139,7 +140,7 @@ async fn a_buffer_keeps_room_for_pods_to_come(stage: &Stage) {
     // What was bought for it up to now may still be on its way.
     stage
         .until("everything is there", 60, async |stage| {
-            let known = stage.autoscaler.ctx().world.snapshot();
+            let known = stage.autoscaler().ctx().world.snapshot();
             let gone = stage.list(BUFFERS).await.is_empty() && known.buffers().next().is_none();
             gone && all_ready(stage).await
         })
@@ -273,7 +274,7 @@ async fn an_overlay_changes_what_is_bought(stage: &Stage) {
     stage.delete(OVERLAYS, "sale").await;
     stage
         .until("the overlay is forgotten", 60, async |stage| {
-            let known = stage.autoscaler.ctx().world.snapshot();
+            let known = stage.autoscaler().ctx().world.snapshot();
             known.overlays().next().is_none()
         })
         .await;

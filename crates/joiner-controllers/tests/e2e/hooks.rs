@@ -5,7 +5,8 @@ use std::time::Duration;
 use joiner_cloud_sim::{Faults, HeldRegistration, Settings as CloudSettings};
 use serde_json::{Value, json};
 
-use crate::stage::{CLAIMS, NODES, PODS, Setup, Stage, condition, n_running, on_both, since};
+use joiner_testkit::on_both;
+use joiner_testkit::stage::{CLAIMS, NODES, PODS, Setup, Stage, condition, n_running, since};
 
 const RACK: &str = "example.com/rack";
 const HELD: &str = "Unknown RegistrationHookPending";
@@ -120,7 +121,7 @@ async fn core_221_a_node_that_is_held_too_long_is_replaced(stage: &Stage) {
     // It had our finalizer: nothing of it is left behind all the same.
     stage.gone(&claim, 1_200).await;
     // The next one is held, too, and nobody asks again before its time is over.
-    stage.cloud.set_faults(Faults::default());
+    stage.cloud().set_faults(Faults::default());
     stage.all_run(1, 1_200).await;
     stage.settles(1, 60).await;
 }

@@ -3,10 +3,11 @@
 use joiner_cloud_sim::Notice;
 use serde_json::{Value, json};
 
-use crate::stage::{CLAIMS, NODES, PODS, Setup, Stage, on_both};
+use joiner_testkit::on_both;
+use joiner_testkit::stage::{CLAIMS, NODES, PODS, Setup, Stage};
 
 on_both!(
-    pods_of_a_spot_node_are_planned_anew_before_it_is_gone,
+    twice pods_of_a_spot_node_are_planned_anew_before_it_is_gone,
     Setup::default()
 );
 async fn pods_of_a_spot_node_are_planned_anew_before_it_is_gone(stage: &Stage) {
@@ -23,7 +24,7 @@ async fn pods_of_a_spot_node_are_planned_anew_before_it_is_gone(stage: &Stage) {
     let node = claim["status"]["nodeName"].as_str().unwrap().to_owned();
 
     let warned = stage
-        .cloud
+        .cloud()
         .interrupt(&node, Notice::RebalanceRecommendation);
     assert!(warned.await.unwrap());
     stage.told("SpotRebalanceRecommendation", "soon").await;
@@ -34,7 +35,7 @@ async fn pods_of_a_spot_node_are_planned_anew_before_it_is_gone(stage: &Stage) {
     );
 
     let noticed = stage.clock.now();
-    let taken = stage.cloud.interrupt(&node, Notice::SpotInterruption);
+    let taken = stage.cloud().interrupt(&node, Notice::SpotInterruption);
     assert!(taken.await.unwrap());
     let other = |own: &&Value| own["metadata"]["name"] != claim["metadata"]["name"];
     stage
@@ -57,7 +58,7 @@ async fn pods_of_a_spot_node_are_planned_anew_before_it_is_gone(stage: &Stage) {
         .told("TerminatingOnInterruption", "another node")
         .await;
     stage.settles(1, 60).await;
-    let metrics = stage.autoscaler.ctx().metrics.render();
+    let metrics = stage.autoscaler().ctx().metrics.render();
     let counted =
         "karpenter_interruption_received_messages_total{message_type=\"spot_interrupted\"} 1";
     assert!(metrics.contains(counted), "{metrics}");

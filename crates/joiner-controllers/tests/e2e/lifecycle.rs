@@ -6,9 +6,9 @@ use joiner_cloud_sim::{Delay, Faults, Match, Notice, Quotas, Settings as CloudSe
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::stage::{
-    CLAIMS, DEPLOYMENTS, EVENTS, NODES, PODS, POOLS, Setup, Stage, condition, n_running, on_both,
-    since,
+use joiner_testkit::on_both;
+use joiner_testkit::stage::{
+    CLAIMS, DEPLOYMENTS, EVENTS, NODES, PODS, POOLS, Setup, Stage, condition, n_running, since,
 };
 
 /// Drains take seconds; on a real control plane they need not.
@@ -122,7 +122,7 @@ fn never_joins() -> Setup {
     faulty(faults, 100)
 }
 
-on_both!(a_machine_that_never_joins_is_replaced, never_joins());
+on_both!(twice a_machine_that_never_joins_is_replaced, never_joins());
 async fn a_machine_that_never_joins_is_replaced(stage: &Stage) {
     stage.pool("general", json!({})).await;
     stage.deployment("web", 1, "500m", json!({})).await;
@@ -133,7 +133,7 @@ async fn a_machine_that_never_joins_is_replaced(stage: &Stage) {
         })
         .await;
     let lost = stage.list(CLAIMS).await.pop().unwrap();
-    stage.cloud.set_faults(Faults::default());
+    stage.cloud().set_faults(Faults::default());
     let until = since(&lost, "Registered") + Duration::from_secs(600);
     stage
         .stays_until("it is waited for", until, async |stage| {
@@ -164,7 +164,7 @@ fn only(types: &[&str]) -> Value {
     json!([{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": types}])
 }
 
-on_both!(what_is_sold_out_is_replaced_by_something_else, sold_out());
+on_both!(twice what_is_sold_out_is_replaced_by_something_else, sold_out());
 async fn what_is_sold_out_is_replaced_by_something_else(stage: &Stage) {
     let template = json!({"spec": {"requirements": only(&[CHEAP, DEAR])}});
     stage
@@ -205,7 +205,7 @@ async fn when_nothing_can_be_had_pods_wait_until_it_can(stage: &Stage) {
     stage.told("InsufficientCapacityError", "").await;
     stage.told("FailedScheduling", "").await;
     stage.settles(0, 60).await;
-    stage.cloud.set_faults(Faults::default());
+    stage.cloud().set_faults(Faults::default());
     stage.all_run(2, 400).await;
     assert_eq!(stage.agrees().await, stage.list(NODES).await.len());
 }
@@ -219,7 +219,10 @@ async fn a_spot_node_is_replaced_before_it_is_taken(stage: &Stage) {
     stage.all_run(3, 60).await;
     let old = stage.ready_claim().await;
     let node = old["status"]["nodeName"].as_str().unwrap();
-    let notice = stage.cloud.interrupt(node, Notice::SpotInterruption).await;
+    let notice = stage
+        .cloud()
+        .interrupt(node, Notice::SpotInterruption)
+        .await;
     assert!(notice.unwrap());
     // Long before the two minutes are over.
     stage.gone(&old, 60).await;
@@ -328,7 +331,7 @@ async fn a_dry_run_changes_nothing(stage: &Stage) {
 /// Versions of everything that the autoscaler might write.
 async fn versions(stage: &Stage) -> Vec<String> {
     let mut all = Vec::new();
-    for what in [POOLS, crate::stage::CLASSES, CLAIMS] {
+    for what in [POOLS, joiner_testkit::stage::CLASSES, CLAIMS] {
         for own in stage.list(what).await {
             let meta = &own["metadata"];
             all.push(format!("{} {}", meta["name"], meta["resourceVersion"]));
@@ -344,7 +347,7 @@ fn slow() -> Setup {
     setup
 }
 
-on_both!(restarts_in_mid_flight_leak_nothing, slow());
+on_both!(always restarts_in_mid_flight_leak_nothing, slow());
 async fn restarts_in_mid_flight_leak_nothing(stage: &mut Stage) {
     stage.pool("general", json!({})).await;
     let apart = json!({"affinity": {"podAntiAffinity": {

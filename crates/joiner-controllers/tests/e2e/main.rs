@@ -7,20 +7,25 @@
     reason = "helpers of tests may fail as tests do"
 )]
 
+/// The allocator of the product: stories allocate a lot.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod churn;
+mod crash;
 mod disruption;
 mod drain;
+mod drift;
+mod faults;
 mod gates;
 mod hooks;
 mod interruption;
+mod leader;
 mod lifecycle;
-mod objects;
-mod plane;
 mod pools;
 mod receipts;
 mod restart;
 mod scale_out;
-mod stage;
 mod story;
 mod surge;
 mod trouble;

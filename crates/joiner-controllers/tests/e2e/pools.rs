@@ -4,8 +4,9 @@ use joiner_api::types::NodePool;
 use joiner_controllers::settings::FeatureGates;
 use serde_json::{Value, json};
 
-use crate::stage::{
-    BUFFERS, CLAIMS, CLASSES, OVERLAYS, POOLS, Setup, Stage, TEMPLATES, What, condition, on_both,
+use joiner_testkit::on_both;
+use joiner_testkit::stage::{
+    BUFFERS, CLAIMS, CLASSES, OVERLAYS, POOLS, Setup, Stage, TEMPLATES, What, condition,
 };
 
 fn setup() -> Setup {
@@ -99,7 +100,7 @@ async fn core_27_a_pool_of_a_class_that_the_cloud_does_not_know_is_left_alone(st
 }
 
 on_both!(
-    a_static_pool_grows_to_its_limit_and_shrinks,
+    twice a_static_pool_grows_to_its_limit_and_shrinks,
     setup().speed(4)
 );
 async fn a_static_pool_grows_to_its_limit_and_shrinks(stage: &Stage) {
@@ -109,7 +110,7 @@ async fn a_static_pool_grows_to_its_limit_and_shrinks(stage: &Stage) {
                 "values": ["c-4x-amd64-linux"]}]}}}})
     };
     let initialized = async |stage: &Stage, n: usize| {
-        let nodes = stage.list(crate::stage::NODES).await;
+        let nodes = stage.list(joiner_testkit::stage::NODES).await;
         let up = |own: &&Value| own["metadata"]["labels"]["karpenter.sh/initialized"] == "true";
         let most = stage.list(CLAIMS).await.len();
         assert!(most <= 4, "{most} claims, above the limit");
@@ -159,7 +160,11 @@ async fn static_nodes_drift_and_nothing_else_is_bought_for_their_pods(stage: &St
     let before = stage.names(CLAIMS).await;
     let nodes = async |stage: &Stage| {
         let up = |own: &Value| own["metadata"]["labels"]["karpenter.sh/initialized"] == "true";
-        stage.list(crate::stage::NODES).await.iter().all(up)
+        stage
+            .list(joiner_testkit::stage::NODES)
+            .await
+            .iter()
+            .all(up)
     };
     stage.until("both are up", 300, nodes).await;
     stage.pool("general", json!({})).await;

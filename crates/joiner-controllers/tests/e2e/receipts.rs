@@ -5,14 +5,15 @@ use joiner_runtime::receipt::{NodeFate, PodFate, UNSCHEDULABLE};
 use joiner_runtime::why::{self, NoAnswer, NodeAnswer, PodAnswer};
 use serde_json::{Value, json};
 
-use crate::stage::{CLAIMS, DEPLOYMENTS, EVENTS, NODES, PODS, Setup, Stage, on_both};
+use joiner_testkit::on_both;
+use joiner_testkit::stage::{CLAIMS, DEPLOYMENTS, EVENTS, NODES, PODS, Setup, Stage};
 
 fn eager() -> Value {
     json!({"spec": {"disruption": {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}}})
 }
 
 fn pod(stage: &Stage, name: &str) -> Result<PodAnswer, NoAnswer> {
-    let ctx = stage.autoscaler.ctx();
+    let ctx = stage.autoscaler().ctx();
     let snapshot = ctx.world.snapshot();
     why::pod(name, Some((&snapshot, ctx.clock.now())), &|query| {
         let found = ctx.decisions.recent(query);
@@ -21,7 +22,7 @@ fn pod(stage: &Stage, name: &str) -> Result<PodAnswer, NoAnswer> {
 }
 
 fn node(stage: &Stage, name: &str) -> Result<NodeAnswer, NoAnswer> {
-    let ctx = stage.autoscaler.ctx();
+    let ctx = stage.autoscaler().ctx();
     let snapshot = ctx.world.snapshot();
     let kept = ctx.decisions.kept(name).map(|own| own.as_ref().clone());
     why::node(name, Some((&snapshot, ctx.clock.now())), kept, &|query| {
@@ -41,7 +42,7 @@ fn n_recorded(stage: &Stage, kind: &str) -> usize {
         kind: Some(kind.to_owned()),
         ..DecisionQuery::default()
     };
-    stage.autoscaler.ctx().decisions.recent(&query).len()
+    stage.autoscaler().ctx().decisions.recent(&query).len()
 }
 
 /// Messages of events with a reason about objects of a kind.

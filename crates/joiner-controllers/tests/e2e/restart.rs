@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::stage::{CLAIMS, POOLS, Setup, Stage, on_both};
+use joiner_testkit::on_both;
+use joiner_testkit::stage::{CLAIMS, POOLS, Setup, Stage};
 
 on_both!(
     after_a_restart_nodes_are_replaced_though_nothing_was_bought,

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use joiner_controllers::settings::SpreadDefaults;
 use serde_json::{Value, json};
 
-use crate::stage::{
-    CLAIMS, DAEMON_SETS, NODES, PODS, STATEFUL_SETS, STORAGE, Setup, Stage, condition, on_both,
+use joiner_testkit::on_both;
+use joiner_testkit::stage::{
+    CLAIMS, DAEMON_SETS, NODES, PODS, STATEFUL_SETS, STORAGE, Setup, Stage, condition,
 };
 
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -75,7 +76,7 @@ async fn is_even(stage: &Stage, zones: &BTreeMap<String, usize>, n: usize) {
     assert_eq!(bought.len(), 4, "{bought:?}");
 }
 
-on_both!(one_pod, Setup::adaptive());
+on_both!(always one_pod, Setup::adaptive());
 async fn one_pod(stage: &Stage) {
     stage.pool("general", json!({})).await;
     stage.deployment("web", 1, "1", json!({})).await;
@@ -97,7 +98,7 @@ async fn one_pod(stage: &Stage) {
     );
 }
 
-on_both!(a_hundred_pods_with_rules, Setup::adaptive());
+on_both!(always a_hundred_pods_with_rules, Setup::adaptive());
 async fn a_hundred_pods_with_rules(stage: &Stage) {
     stage.pool("general", json!({})).await;
     let arm = json!({"spec": {"weight": 10, "template": {"spec": {"requirements": [
@@ -138,7 +139,7 @@ async fn a_thousand_pods(stage: &Stage) {
 }
 
 on_both!(
-    pods_with_volumes_go_where_their_volumes_can,
+    always pods_with_volumes_go_where_their_volumes_can,
     Setup::default().speed(4)
 );
 async fn pods_with_volumes_go_where_their_volumes_can(stage: &Stage) {
@@ -173,7 +174,7 @@ async fn pods_with_volumes_go_where_their_volumes_can(stage: &Stage) {
     assert_eq!(Places::of(stage).await.by("stored", ZONE), zones);
 }
 
-on_both!(daemons_have_their_place_on_every_node);
+on_both!(twice daemons_have_their_place_on_every_node);
 async fn daemons_have_their_place_on_every_node(stage: &Stage) {
     stage.pool("general", json!({})).await;
     let labels = json!({"app": "agent"});
@@ -190,7 +191,7 @@ async fn daemons_have_their_place_on_every_node(stage: &Stage) {
     assert_eq!(places.by("apart", "kubernetes.io/hostname").len(), 3);
 }
 
-on_both!(weights_limits_and_taints_of_pools_count);
+on_both!(twice weights_limits_and_taints_of_pools_count);
 async fn weights_limits_and_taints_of_pools_count(stage: &Stage) {
     let small = json!([{"key": "karpenter.kwok.sh/instance-cpu", "operator": "In",
             "values": ["4"]},
@@ -232,7 +233,7 @@ async fn pods_beyond_a_limit_wait_and_are_told(stage: &Stage) {
     stage.told("FailedScheduling", "limit").await;
     stage
         .until("some run", 60, async |stage| {
-            crate::stage::n_running(&stage.list(PODS).await) >= 1
+            joiner_testkit::stage::n_running(&stage.list(PODS).await) >= 1
         })
         .await;
     stage
@@ -309,7 +310,7 @@ async fn core_173_default_spreads_that_are_rules(stage: &Stage) {
     stage.settles(4, 60).await;
     stage
         .until("one pod runs in each zone", 60, async |stage| {
-            crate::stage::n_running(&stage.list(PODS).await) == 4
+            joiner_testkit::stage::n_running(&stage.list(PODS).await) == 4
         })
         .await;
     assert_eq!(zones(stage).await.len(), 4);

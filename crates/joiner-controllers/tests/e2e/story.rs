@@ -13,7 +13,7 @@ use joiner_testkit::Random;
 use joiner_testkit::story::{N_DEPLOYMENTS, Rule, Workload, workloads};
 use serde_json::{Value, json};
 
-use crate::stage::{DEPLOYMENTS, NODES, PODS, Setup, Stage, n_running};
+use joiner_testkit::stage::{DEPLOYMENTS, NODES, PODS, Setup, Stage, n_running};
 
 /// The cluster has settled when nothing changes for this long.
 const STILL: Duration = Duration::from_secs(90);
@@ -81,7 +81,7 @@ async fn look(stage: &Stage) -> Seen {
 
 /// The least that the pods there are could cost.
 fn floor(stage: &Stage) -> NanoDollars {
-    let ctx = stage.autoscaler.ctx();
+    let ctx = stage.autoscaler().ctx();
     let ask = Ask {
         catalogs: &ctx.catalogs.lists(),
         policy: Policy::default(),
@@ -119,7 +119,11 @@ async fn settles(stage: &Stage, what: &str, n_pods: usize) {
             break;
         }
     }
-    let decisions = stage.autoscaler.ctx().decisions.recent(&Default::default());
+    let decisions = stage
+        .autoscaler()
+        .ctx()
+        .decisions
+        .recent(&Default::default());
     for own in decisions.iter().filter(|own| own.time >= began) {
         let after = own.time.duration_since(began).as_secs_f64();
         println!("  {after:>5.1} s {}: {}", own.kind, own.outcome);

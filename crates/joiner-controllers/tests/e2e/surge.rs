@@ -12,7 +12,8 @@ use kube::api::{ListParams, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::stage::{CLAIMS, DEPLOYMENTS, NODES, PODS, STATEFUL_SETS, Setup, Stage, merge, on_both};
+use joiner_testkit::on_both;
+use joiner_testkit::stage::{CLAIMS, DEPLOYMENTS, NODES, PODS, STATEFUL_SETS, Setup, Stage, merge};
 
 const SURGE: &str = "joiner.dev/surge";
 
@@ -177,7 +178,7 @@ async fn what_others_set_while_a_pod_is_surged_stays(stage: &Stage) {
         .await;
 }
 
-on_both!(a_consolidated_replica_never_drops_to_zero, Setup::default());
+on_both!(twice a_consolidated_replica_never_drops_to_zero, Setup::default());
 async fn a_consolidated_replica_never_drops_to_zero(stage: &Stage) {
     let eager = json!({"spec": {"disruption": {"consolidateAfter": "0s",
         "budgets": [{"nodes": "100%"}]}}});
@@ -190,7 +191,9 @@ async fn a_consolidated_replica_never_drops_to_zero(stage: &Stage) {
     let observer = Observer::of(stage).await;
     let any = json!({"spec": {"template": {"spec": {"requirements": [
         {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}]}}}});
-    stage.patch(crate::stage::POOLS, "general", any).await;
+    stage
+        .patch(joiner_testkit::stage::POOLS, "general", any)
+        .await;
     moved(stage, &claim).await;
     assert_eq!(observer.fewest(), 1, "somebody served at any time");
 }

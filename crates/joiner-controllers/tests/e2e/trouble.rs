@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{CLAIMS, CLASSES, NODES, POOLS, Setup, Stage, condition, on_both};
+use joiner_testkit::on_both;
+use joiner_testkit::stage::{CLAIMS, CLASSES, NODES, POOLS, Setup, Stage, condition};
 
 /// Who was told that there is nothing for them asks again after seconds; on a real control plane it
 /// need not be that long.
@@ -23,7 +24,7 @@ async fn pool_is(stage: &Stage, kind: &str, expected: &str) {
 
 /// What a pod of an app was told about why it has no place.
 async fn failed_scheduling(stage: &Stage, app: &str) -> Option<String> {
-    let events = stage.list(crate::stage::EVENTS).await;
+    let events = stage.list(joiner_testkit::stage::EVENTS).await;
     let of = |own: &&Value| {
         let pod = own["involvedObject"]["name"].as_str().unwrap_or_default();
         let ours = own["source"]["component"] == "karpenter";
@@ -147,7 +148,7 @@ async fn core_206_pods_that_claim_devices_are_told_and_others_get_nodes() {
             .await;
     }
     let runs = async |stage: &Stage| {
-        let pods = stage.list(crate::stage::PODS).await;
+        let pods = stage.list(joiner_testkit::stage::PODS).await;
         let up = |own: &&Value| own["status"]["phase"] == "Running";
         let app = |own: &Value| own["metadata"]["labels"]["app"].to_string();
         let up: Vec<String> = pods.iter().filter(up).map(app).collect();

@@ -29,6 +29,7 @@ mod chart;
 mod helm;
 mod processes;
 mod programs;
+mod shared;
 
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
@@ -42,6 +43,7 @@ pub use chart::{Chart, apply_chart};
 pub use helm::{HELM_VARIABLE, HELM_VERSION, Helm, helm_cache};
 use processes::{Processes, random_token};
 pub use programs::{FOLDER_VARIABLE, Program, Programs, VERSION, assets, cache_folder, is_ci};
+pub use shared::SHARED_VARIABLE;
 
 /// Another process may take a port before ours does; then we try again.
 const TRIES: usize = 3;

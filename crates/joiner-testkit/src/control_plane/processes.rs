@@ -38,7 +38,8 @@ const LOG_LINES: usize = 15;
 #[derive(Debug)]
 pub(super) struct Processes {
     folder: PathBuf,
-    guard: Child,
+    /// None where another process of ours runs them and cleans up.
+    guard: Option<Child>,
     running: Vec<Running>,
 }
 
@@ -62,13 +63,22 @@ impl Processes {
         match guard {
             Ok(guard) => Ok(Self {
                 folder,
-                guard,
+                guard: Some(guard),
                 running: Vec::new(),
             }),
             Err(error) => {
                 let _ = std::fs::remove_dir_all(&folder);
                 Err(Error::io("start a shell")(error))
             }
+        }
+    }
+
+    /// Those of another process, in this folder: they stay when this is dropped.
+    pub(super) fn attached(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            guard: None,
+            running: Vec::new(),
         }
     }
 
@@ -134,13 +144,16 @@ impl Processes {
     }
 
     fn tell_guard(&mut self, line: &str) -> std::io::Result<()> {
-        let pipe = self.guard.stdin.as_mut();
+        let pipe = self.guard.as_mut().and_then(|guard| guard.stdin.as_mut());
         pipe.map_or(Ok(()), |pipe| writeln!(pipe, "{line}"))
     }
 }
 
 impl Drop for Processes {
     fn drop(&mut self) {
+        if self.guard.is_none() {
+            return;
+        }
         // Nobody is left to tell of a failure here. The data is not kept, so nothing need end well.
         for running in self.running.iter_mut().rev() {
             let _ = running.child.kill();
@@ -148,8 +161,10 @@ impl Drop for Processes {
         }
         let _ = std::fs::remove_dir_all(&self.folder);
         let _ = self.tell_guard("farewell");
-        drop(self.guard.stdin.take());
-        let _ = self.guard.wait();
+        if let Some(mut guard) = self.guard.take() {
+            drop(guard.stdin.take());
+            let _ = guard.wait();
+        }
     }
 }
 
@@ -218,7 +233,7 @@ mod tests {
         let folder = processes.folder().to_owned();
         shell(&mut processes, "exec sleep 1000");
         // What the system does for a process that is killed.
-        drop(processes.guard.stdin.take());
+        drop(processes.guard.as_mut().unwrap().stdin.take());
         let started = Instant::now();
         while folder.exists() {
             assert!(started.elapsed() < LIMIT);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use joiner_cloud_sim::{Settings, SimulatedCloud, SimulatedKubelets};
+use joiner_controllers::assembly::while_leading;
 use joiner_runtime::Clock;
 use kube::Client;
 use tokio::sync::watch;
@@ -64,18 +65,7 @@ impl Opened {
         if self.is_dry_run {
             return std::future::pending().await;
         }
-        let Some(mut leading) = leading else {
-            return self.play(about).await;
-        };
-        loop {
-            if leading.wait_for(|leads| *leads).await.is_err() {
-                return;
-            }
-            tokio::select! {
-                () = self.play(about) => {}
-                _ = leading.wait_for(|leads| !*leads) => {}
-            }
-        }
+        while_leading(leading, || self.play(about)).await;
     }
 
     async fn play(&self, about: &AboutServer) {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 use joiner_cloud::Cloud;
-use joiner_controllers::assembly::{Autoscaler, Parts};
+use joiner_controllers::assembly::{Autoscaler, Parts, while_leading};
 use joiner_runtime::{
     Clock, DecisionSettings, Decisions, Election, ElectionSettings, Events, LogOutput, LogSettings,
     Metrics, identity, install,
@@ -113,7 +113,9 @@ async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
             tokio::select! {
                 () = stop.told() => {}
                 () = sold.plays(&about, election.as_ref().map(Election::leading)) => {}
-                () = lead(&autoscaler, election.as_ref()) => has_failed = true,
+                () = while_leading(election.as_ref().map(Election::leading), || autoscaler.lead()) => {
+                    has_failed = true;
+                }
             }
             election
         }
@@ -161,21 +163,4 @@ fn elect(flags: &RunFlags, client: &kube::Client, clock: &Clock) -> Option<Elect
         settings = settings.dry_run();
     }
     Some(Election::start(client.clone(), clock.clone(), settings))
-}
-
-/// Leads whenever it is our turn, until a controller ends, which none does unless it has failed.
-async fn lead(autoscaler: &Autoscaler, election: Option<&Election>) {
-    let Some(election) = election else {
-        return autoscaler.lead().await;
-    };
-    let mut leading = election.leading();
-    loop {
-        if leading.wait_for(|leads| *leads).await.is_err() {
-            return;
-        }
-        tokio::select! {
-            () = autoscaler.lead() => return,
-            _ = leading.wait_for(|leads| !*leads) => {}
-        }
-    }
 }

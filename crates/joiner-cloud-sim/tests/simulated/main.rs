@@ -1,0 +1,4 @@
+//! The simulated cloud on both control planes.
+
+mod real;
+mod sandbox;

@@ -1,0 +1,4 @@
+//! Events and elections on the embedded control plane, in virtual time.
+
+mod election;
+mod events;

@@ -1,0 +1,13 @@
+//! Runs the binary the way people and scripts do: exit codes, messages, and the contracts of what
+//! it prints.
+
+mod bad_catalog;
+mod bad_objects;
+mod bad_text;
+mod catalog;
+mod crds;
+mod examples;
+mod explain;
+mod plan_json;
+mod scheduler_config;
+mod support;

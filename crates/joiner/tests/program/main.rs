@@ -1,0 +1,6 @@
+//! The program as people and scripts run it, its charts, and `kubectl` against its sandbox.
+
+mod chart;
+mod cli;
+mod kubectl;
+mod run;

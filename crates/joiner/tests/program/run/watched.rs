@@ -1,0 +1,121 @@
+//! What can be seen of it from outside: endpoints, log lines, decisions, and a dry run.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::run::cluster::Served;
+use crate::run::process::{Joiner, WORDS_MAX, place};
+use joiner_testkit::stage::{CLAIMS, EVENTS, LEASES, NODES, POOLS};
+
+const ALONE: &str = "--disable-leader-election";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_says_what_it_does() {
+    let cluster = Served::embedded().await;
+    cluster.pool().await;
+    let file = place("decisions");
+    let path = file.display().to_string();
+    let flags = [ALONE, "--decision-log", &path];
+    let mut joiner = Joiner::start(&cluster.kubeconfig, &flags);
+    cluster.deployment("web", 20).await;
+    cluster.all_run(20, 60).await;
+    let n_nodes = cluster.agrees().await;
+    joiner.says("initialized nodeclaim").await;
+
+    for message in [
+        "created nodeclaim",
+        "launched nodeclaim",
+        "registered nodeclaim",
+        "initialized nodeclaim",
+    ] {
+        cluster
+            .until(message, 20, async |_| joiner.told(message).len() == n_nodes)
+            .await;
+        for line in joiner.told(message) {
+            assert_eq!(line["level"], "INFO");
+            assert!(line["time"].as_str().unwrap().ends_with('Z'), "{line}");
+            let name = line["NodeClaim"].as_str().unwrap();
+            assert!(name.starts_with("general-"), "{line}");
+        }
+    }
+    assert_eq!(joiner.get("health", "/healthz").await, (200, "ok".into()));
+    assert_eq!(joiner.get("health", "/readyz").await.0, 200);
+    assert_eq!(joiner.get("health", "/elsewhere").await.0, 404);
+    // Those about the state of the cluster come every five seconds.
+    let start = Instant::now();
+    let metrics = loop {
+        let metrics = joiner.metrics().await;
+        let all = metrics
+            .keys()
+            .any(|key| key.starts_with("karpenter_nodes_allocatable"));
+        if all || start.elapsed() > WORDS_MAX {
+            break metrics;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
+    let created: f64 = metrics
+        .iter()
+        .filter(|(name, _)| name.starts_with("karpenter_nodeclaims_created_total{"))
+        .map(|(_, value)| value)
+        .sum();
+    assert_eq!(created as usize, n_nodes);
+    let has = |name: &str| metrics.keys().any(|key| key.starts_with(name));
+    for name in [
+        "karpenter_build_info",
+        "karpenter_cluster_state_synced",
+        "karpenter_nodes_allocatable",
+        "karpenter_scheduler_scheduling_duration_seconds",
+        "client_go_request_total",
+    ] {
+        assert!(has(name), "{name}");
+    }
+
+    let written = std::fs::read_to_string(&file).unwrap();
+    let decisions: Vec<Value> = written
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(!decisions.is_empty());
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(joiner.stop().await.code(), Some(0));
+    let leases = cluster.list(LEASES).await;
+    let elected = leases
+        .iter()
+        .any(|lease| lease["metadata"]["name"] == "karpenter-leader-election");
+    assert!(!elected, "nobody asked for an election");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dry_run_changes_nothing() {
+    let cluster = Served::embedded().await;
+    cluster.pool().await;
+    cluster.deployment("web", 20).await;
+    // A pool is never ready without somebody who says so; a real one is there first.
+    let mut real = Joiner::start(&cluster.kubeconfig, &[ALONE]);
+    cluster.all_run(20, 60).await;
+    cluster.agrees().await;
+    assert_eq!(real.stop().await.code(), Some(0));
+    let n_nodes = cluster.list(NODES).await.len();
+    cluster.deployment("web", 120).await;
+
+    let before = seen(&cluster).await;
+    let mut dry = Joiner::start(&cluster.kubeconfig, &[ALONE, "--dry-run"]);
+    dry.says("dry run: would create nodeclaim").await;
+    // Time enough to do harm.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(seen(&cluster).await, before);
+    assert_eq!(cluster.list(NODES).await.len(), n_nodes);
+    assert_eq!(dry.stop().await.code(), Some(0));
+}
+
+/// Everything that it could have changed, apart from what others go on changing.
+async fn seen(cluster: &Served) -> Vec<String> {
+    let mut all = cluster.list(POOLS).await;
+    all.extend(cluster.list(CLAIMS).await);
+    all.extend(cluster.machines().await);
+    let own = |event: &Value| event["source"]["component"] == "karpenter";
+    let events = cluster.list(EVENTS).await;
+    all.extend(events.into_iter().filter(own));
+    all.iter().map(ToString::to_string).collect()
+}
