@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use joiner_pack::{Bin, Group, Kind, Place, Problem, Row, Settings, bound, pack};
 
-#[path = "../tests/check/mod.rs"]
+#[path = "../tests/packing/check/mod.rs"]
 mod check;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
