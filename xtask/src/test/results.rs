@@ -30,7 +30,7 @@ pub(super) fn tell(outcomes: &[Outcome]) -> anyhow::Result<Verdict> {
         *took += outcome.took;
     }
     let mut executables: Vec<_> = by_executable.into_iter().collect();
-    executables.sort_by(|a, b| b.1.1.cmp(&a.1.1));
+    executables.sort_by_key(|(_, (_, took))| std::cmp::Reverse(*took));
     say("-- slowest executables")?;
     for (name, (n, took)) in executables.iter().take(SLOWEST) {
         say(&format!("{:>8.1} s  {name}, {n} tests", took.as_secs_f64()))?;
