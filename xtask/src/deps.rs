@@ -46,8 +46,8 @@ const fn above(name: &'static str, may_use: &'static [&'static str]) -> Row {
 
 const ALL: &str = "*";
 const TESTKIT: &str = "joiner-testkit";
-/// What tests of crates above the line may run on: a control plane and a cloud.
-const TEST_BEDS: &[&str] = &["joiner-sandbox", "joiner-cloud-sim"];
+/// What tests of crates above the line may run on: a control plane, a cloud, and both put together.
+const TEST_BEDS: &[&str] = &["joiner-sandbox", "joiner-cloud-sim", "joiner-sim"];
 
 const TABLE: &[Row] = &[
     below("joiner-model", &[]),
@@ -84,6 +84,7 @@ const TABLE: &[Row] = &[
             "joiner-sandbox",
         ],
     ),
+    above("joiner-bench", &[ALL, TESTKIT]),
     above("joiner-web", &["joiner-model", "joiner-runtime"]),
     above("joiner", &[ALL]),
     above(TESTKIT, &[ALL]),
@@ -151,7 +152,7 @@ const IMPURE: &[&str] = &[
 ];
 
 /// Packages nobody may depend on.
-const LEAVES: &[&str] = &["joiner", "xtask"];
+const LEAVES: &[&str] = &["joiner", "joiner-bench", "xtask"];
 
 #[derive(Deserialize)]
 struct Metadata {
