@@ -100,7 +100,7 @@ async fn core_27_a_pool_of_a_class_that_the_cloud_does_not_know_is_left_alone(st
 }
 
 on_both!(
-    twice a_static_pool_grows_to_its_limit_and_shrinks,
+    a_static_pool_grows_to_its_limit_and_shrinks,
     setup().speed(4)
 );
 async fn a_static_pool_grows_to_its_limit_and_shrinks(stage: &Stage) {

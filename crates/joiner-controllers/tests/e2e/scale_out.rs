@@ -223,7 +223,7 @@ async fn weights_limits_and_taints_of_pools_count(stage: &Stage) {
 }
 
 on_both!(
-    pods_beyond_a_limit_wait_and_are_told,
+    twice pods_beyond_a_limit_wait_and_are_told,
     Setup::default().speed(4)
 );
 async fn pods_beyond_a_limit_wait_and_are_told(stage: &Stage) {
