@@ -161,10 +161,15 @@ impl<'f> WhatIf<'f> {
         self.n_asked += 1;
         let homeless = homeless(self.fleet, &self.guests, members);
         if self.work.pools.iter().all(|pool| pool.closed.is_some()) {
-            let why = || "no NodePool is ready".to_owned();
+            let closed = self.work.pools.iter().map(|pool| {
+                let why = pool.closed.as_deref().unwrap_or_default();
+                (pool.name.clone(), why.to_owned())
+            });
+            let why = joiner_model::none_ready(&closed.collect::<Vec<_>>());
+            let homeless = homeless.into_iter();
             return Answer {
                 plan: Plan::default(),
-                stranded: homeless.into_iter().map(|pod| (pod, why())).collect(),
+                stranded: homeless.map(|pod| (pod, why.clone())).collect(),
             };
         }
         let mut undo = self.remove(members, &homeless);

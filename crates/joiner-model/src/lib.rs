@@ -31,7 +31,7 @@ pub use pod::{
     Claim, HostPort, Pod, PodIx, PodShape, PodTerm, Precedence, Preference, Protocol, ShapeIx,
     Spread, Terms,
 };
-pub use pool::{Daemon, DaemonIx, Pool, PoolIx};
+pub use pool::{Daemon, DaemonIx, Pool, PoolIx, none_ready};
 pub use problem::{MinValuesPolicy, Policy, PreferencePolicy, Problem, StepLimit};
 pub use refusal::{PoolRefusal, Refusal, Ruling};
 pub use requirement::{Incompatible, Operator, Requirement, RequirementError, Requirements};

@@ -34,6 +34,24 @@ pub struct Pool {
     pub closed: Option<Name>,
 }
 
+/// Pools that are named when none can sell a node.
+const NAMED_MAX: usize = 5;
+
+/// Says that no pool can sell a node, given each one's name and what is in its way.
+#[must_use]
+pub fn none_ready(pools: &[(Name, String)]) -> String {
+    if pools.is_empty() {
+        return "there is no NodePool".to_owned();
+    }
+    let named = pools.iter().take(NAMED_MAX);
+    let named: Vec<String> = named.map(|(name, why)| format!("{name} ({why})")).collect();
+    let more = match pools.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("no NodePool is ready: {}{more}", named.join(", "))
+}
+
 /// A DaemonSet: one pod on every node it fits.
 #[derive(Clone, Debug)]
 pub struct Daemon {

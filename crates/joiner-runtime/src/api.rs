@@ -284,6 +284,7 @@ impl Api {
 
     async fn write(&self, call: Call<'_>) -> Result<Written, ApiFailure> {
         if self.dry_run {
+            self.pretend(&call).await?;
             return Ok(Written::Dry);
         }
         let (kind, method) = (call.kind, call.method);
@@ -298,6 +299,28 @@ impl Api {
             }
         }
         Ok(Written::Object(Box::new(answer)))
+    }
+
+    /// Keeps in memory what a dry run would have written of how pools and their like stand: decisions
+    /// rest on it, and on a cluster that never saw an autoscaler it is nowhere else.
+    async fn pretend(&self, call: &Call<'_>) -> Result<(), ApiFailure> {
+        let stands = matches!(
+            call.kind,
+            Kind::NodePool | Kind::NodeOverlay | Kind::CapacityBuffer
+        );
+        let written = (call.method, call.content, call.sub);
+        if !stands || !matches!(written, ("PATCH", MERGE, "" | "status")) {
+            return Ok(());
+        }
+        let Some(object) = self.get(call.kind, call.name).await? else {
+            return Ok(());
+        };
+        let mut patch = call.body.clone();
+        if let Some(metadata) = patch["metadata"].as_object_mut() {
+            metadata.remove("resourceVersion");
+        }
+        self.world.pretend(call.kind, object, &patch).await;
+        Ok(())
     }
 
     async fn send(&self, call: &Call<'_>) -> Result<Value, ApiFailure> {

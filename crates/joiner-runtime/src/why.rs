@@ -343,23 +343,6 @@ fn waits_for(snapshot: &Snapshot, pod: &LivePod) -> Option<String> {
             "the scheduler, which has chosen node {node} for it"
         ));
     }
-    let mut pools = snapshot.pools().filter(|pool| pool.is_dynamic()).peekable();
-    if pools.peek().is_none() {
-        return Some("a NodePool: there is none to buy a node from".to_owned());
-    }
-    let mut not_ready = Vec::new();
-    for pool in pools {
-        if pool.is_usable() {
-            return None;
-        }
-        let message = pool.condition("Ready").and_then(|own| own.message.clone());
-        not_ready.push(match message.filter(|own| !own.is_empty()) {
-            Some(message) => format!("{} ({message})", pool.name()),
-            None => pool.name().to_string(),
-        });
-    }
-    Some(format!(
-        "a NodePool that is ready; not ready: {}",
-        not_ready.join(", ")
-    ))
+    let why = snapshot.why_no_pool()?;
+    Some(format!("a NodePool to buy a node from: {why}"))
 }

@@ -4,7 +4,7 @@
 //! and publishes snapshots. [`World`] is the handle that everybody else has.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use joiner_model::Name;
@@ -28,6 +28,8 @@ pub enum News {
     Is(Kind, Box<Value>),
     /// The list is complete.
     Complete(Kind, Name),
+    /// An object is as given, and what a dry run would have written to it has changed.
+    Pretended(Kind, Box<Value>),
     /// An object is gone.
     Gone(Kind, Box<Value>),
     /// Everything before this has been published when this is answered.
@@ -42,7 +44,11 @@ pub struct World {
     changes: broadcast::Sender<Arc<[Change]>>,
     expected: Arc<Mutex<Vec<(Kind, Name)>>>,
     troubles: Arc<Mutex<BTreeMap<Name, String>>>,
+    pretended: Pretended,
 }
+
+/// What a dry run would have written to objects, by their uid.
+type Pretended = Arc<Mutex<BTreeMap<Name, Value>>>;
 
 impl World {
     /// Knows nothing yet; its owner runs as a task of the current runtime until all handles are
@@ -58,13 +64,17 @@ impl World {
         let (news, inbox) = mpsc::channel(NEWS_MAX);
         let (changes, _) = broadcast::channel(CHANGES_MAX);
         let snapshot = Arc::new(ArcSwap::from_pointee(Snapshot::default()));
-        tokio::spawn(own(state, inbox, Arc::clone(&snapshot), changes.clone()));
+        let pretended = Pretended::default();
+        let published = Arc::clone(&snapshot);
+        let told = changes.clone();
+        tokio::spawn(own(state, inbox, published, told, Arc::clone(&pretended)));
         Self {
             snapshot,
             news,
             changes,
             expected: Arc::default(),
             troubles: Arc::default(),
+            pretended,
         }
     }
 
@@ -94,6 +104,16 @@ impl World {
     /// An object that the API server says is gone.
     pub async fn note_gone(&self, kind: Kind, object: Value) {
         self.tell(News::Gone(kind, Box::new(object))).await;
+    }
+
+    /// Shows an object as if this patch (RFC 7396) had been written to it, now and whenever a watch tells
+    /// of it, until it is gone: a dry run decides on what a real run would have written.
+    pub async fn pretend(&self, kind: Kind, object: Value, patch: &Value) {
+        if let Some(uid) = uid(&object) {
+            let mut pretended = lock(&self.pretended);
+            compose(pretended.entry(uid).or_default(), patch);
+        }
+        self.tell(News::Pretended(kind, Box::new(object))).await;
     }
 
     async fn tell(&self, news: News) {
@@ -160,6 +180,7 @@ async fn own(
     mut inbox: mpsc::Receiver<News>,
     published: Arc<ArcSwap<Snapshot>>,
     changes: broadcast::Sender<Arc<[Change]>>,
+    pretended: Pretended,
 ) {
     let mut batch = Vec::with_capacity(AT_ONCE_MAX);
     while inbox.recv_many(&mut batch, AT_ONCE_MAX).await > 0 {
@@ -167,9 +188,19 @@ async fn own(
         for news in batch.drain(..) {
             match news {
                 News::Begin(kind, class) => state.begin(kind, &class),
-                News::Is(kind, object) => told.extend(state.apply(kind, &object)),
+                News::Is(kind, mut object) => {
+                    merge_pretended(&pretended, &mut object);
+                    told.extend(state.apply(kind, &object));
+                }
+                News::Pretended(kind, mut object) => {
+                    merge_pretended(&pretended, &mut object);
+                    told.extend(state.pretend(kind, &object));
+                }
                 News::Complete(kind, class) => told.extend(state.finish(kind, &class)),
-                News::Gone(kind, object) => told.extend(state.remove(kind, &object)),
+                News::Gone(kind, object) => {
+                    forget_pretended(&pretended, &object);
+                    told.extend(state.remove(kind, &object));
+                }
                 News::Marker(marker) => markers.push(marker),
             }
         }
@@ -181,5 +212,88 @@ async fn own(
         for marker in markers {
             let _ = marker.send(());
         }
+    }
+}
+
+fn lock(pretended: &Pretended) -> MutexGuard<'_, BTreeMap<Name, Value>> {
+    pretended.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn uid(object: &Value) -> Option<Name> {
+    object["metadata"]["uid"].as_str().map(Name::from)
+}
+
+/// Makes one patch (RFC 7396) of two: what either removes, it removes.
+fn compose(patch: &mut Value, next: &Value) {
+    match (patch, next) {
+        (Value::Object(patch), Value::Object(next)) => {
+            for (key, value) in next {
+                compose(patch.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (patch, next) => *patch = next.clone(),
+    }
+}
+
+/// Merges what a dry run would have written to this object.
+fn merge_pretended(pretended: &Pretended, object: &mut Value) {
+    let pretended = lock(pretended);
+    // Without a dry run there is nothing, for objects by the thousand.
+    if pretended.is_empty() {
+        return;
+    }
+    if let Some(patch) = uid(object).and_then(|uid| pretended.get(&uid)) {
+        json_patch::merge(object, patch);
+    }
+}
+
+fn forget_pretended(pretended: &Pretended, object: &Value) {
+    let mut pretended = lock(pretended);
+    if let Some(uid) = uid(object) {
+        pretended.remove(&uid);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pool(version: &str, uid: &str) -> Value {
+        json!({"apiVersion": "karpenter.sh/v1", "kind": "NodePool",
+            "metadata": {"name": "general", "uid": uid, "resourceVersion": version},
+            "spec": {"template": {"spec": {"requirements": [],
+                "nodeClassRef": {"group": "g", "kind": "K", "name": "c"}}}}})
+    }
+
+    #[tokio::test]
+    async fn what_is_pretended_stays_until_the_object_is_gone() {
+        let world = World::start();
+        let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+        world.note(Kind::NodePool, pool("1", "a")).await;
+        let is_ready = || world.snapshot().why_no_pool().is_none();
+        assert!(!is_ready());
+        world.pretend(Kind::NodePool, pool("1", "a"), &ready).await;
+        assert!(is_ready());
+        let hash = json!({"metadata": {"annotations": {"karpenter.sh/nodepool-hash": "1"}}});
+        world.pretend(Kind::NodePool, pool("1", "a"), &hash).await;
+        assert!(is_ready(), "patches add up");
+        world.note(Kind::NodePool, pool("2", "a")).await;
+        assert!(is_ready(), "the watch told of a change by others");
+        world.note_gone(Kind::NodePool, pool("3", "a")).await;
+        world.note(Kind::NodePool, pool("4", "b")).await;
+        assert!(!is_ready(), "another of the same name");
+    }
+
+    #[test]
+    fn patches_compose_as_if_applied_in_turn() {
+        let mut patch = json!({"a": {"b": 1, "c": null}});
+        compose(&mut patch, &json!({"a": {"b": null, "d": [1]}, "e": {}}));
+        assert_eq!(
+            patch,
+            json!({"a": {"b": null, "c": null, "d": [1]}, "e": {}})
+        );
     }
 }

@@ -49,12 +49,16 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 pub async fn run(ctx: Ctx) {
     let mut changes = ctx.world.subscribe();
     let mut batch = Batch::default();
-    let mut lacks_pools = false;
+    // What was said last of the pools that are missing.
+    let mut lacks_pools: Option<String> = None;
     let mut fates = Fates::default();
     loop {
-        if lacks_pools && has_usable_pool(&ctx.world.snapshot()) {
-            lacks_pools = false;
-            batch.forget();
+        if lacks_pools.is_some() {
+            let why = ctx.world.snapshot().why_no_pool();
+            if why.is_none() {
+                batch.forget();
+            }
+            say_missing(&mut lacks_pools, why);
         }
         // Asked before anybody is left out for it: turns may be over when the look is.
         let in_turns = !ctx.turns.is_empty();
@@ -72,13 +76,9 @@ pub async fn run(ctx: Ctx) {
         if closes.is_some_and(|at| at <= now) {
             match pass(&ctx, &mut fates).await {
                 Pass::Done => batch.close(ctx.clock.now()),
-                Pass::NoPools => {
+                Pass::NoPools(why) => {
                     batch.close(ctx.clock.now());
-                    // Once is enough: pods may come by the thousand meanwhile.
-                    if !lacks_pools {
-                        tracing::info!(controller = NAME, "no dynamic nodepools found");
-                    }
-                    lacks_pools = true;
+                    say_missing(&mut lacks_pools, Some(why));
                 }
                 Pass::NotYet => ctx.clock.sleep(LOOK_AGAIN).await,
                 Pass::Failed => {
@@ -191,18 +191,20 @@ fn planned(turns: &Turns, now: &Snapshot) -> BTreeSet<Name> {
     all
 }
 
-/// True when there is a pool that nodes can be bought for.
-fn has_usable_pool(now: &Snapshot) -> bool {
-    let mut pools = now.pools();
-    pools.any(|pool| pool.is_dynamic() && pool.is_usable())
+/// Logs which pools are missing, once for each change: pods may come by the thousand meanwhile.
+fn say_missing(said: &mut Option<String>, why: Option<String>) {
+    if let Some(why) = why.as_ref().filter(|why| said.as_ref() != Some(*why)) {
+        tracing::info!(controller = NAME, "no dynamic nodepools found: {why}");
+    }
+    *said = why;
 }
 
 /// How a pass ended.
 enum Pass {
     /// A plan was made and carried out, or there was nothing to plan.
     Done,
-    /// There is no pool to buy for; the first that can be used is planned with at once.
-    NoPools,
+    /// There is no pool to buy for, and why; the first that can be used is planned with at once.
+    NoPools(String),
     /// Something has to come first.
     NotYet,
     /// It came to nothing.
@@ -214,8 +216,8 @@ async fn pass(ctx: &Ctx, fates: &mut Fates) -> Pass {
     if is_unsettled(&*ctx.cloud, &now) {
         return Pass::NotYet;
     }
-    if !has_usable_pool(&now) {
-        return Pass::NoPools;
+    if let Some(why) = now.why_no_pool() {
+        return Pass::NoPools(why);
     }
     for (class, trouble) in ctx.catalogs.refresh(&*ctx.cloud, &now).await {
         tracing::error!(

@@ -303,13 +303,7 @@ fn dry() -> Setup {
 on_both!(a_dry_run_changes_nothing, dry());
 async fn a_dry_run_changes_nothing(stage: &Stage) {
     stage.pool("general", json!({})).await;
-    // Somebody else looks after the pool.
-    let now = "2026-01-01T00:00:00Z";
-    let ready = json!({"type": "Ready", "status": "True", "reason": "Ready", "message": "",
-        "lastTransitionTime": now});
-    stage
-        .patch_status(POOLS, "general", json!({"conditions": [ready]}))
-        .await;
+    // Nothing has ever written a status.
     let before = versions(stage).await;
     stage.deployment("web", 3, "500m", json!({})).await;
     stage
@@ -326,6 +320,25 @@ async fn a_dry_run_changes_nothing(stage: &Stage) {
     let events = stage.list(EVENTS).await;
     let ours = |own: &&Value| own["source"]["component"] == "karpenter";
     assert_eq!(events.iter().find(ours), None);
+}
+
+on_both!(a_dry_run_says_why_no_pool_is_ready, dry());
+async fn a_dry_run_says_why_no_pool_is_ready(stage: &Stage) {
+    let class = json!({"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "missing"});
+    stage
+        .pool(
+            "general",
+            json!({"template": {"spec": {"nodeClassRef": class}}}),
+        )
+        .await;
+    stage.deployment("web", 1, "500m", json!({})).await;
+    stage
+        .until("the reason is known", 60, async |stage| {
+            let why = stage.autoscaler().ctx().world.snapshot().why_no_pool();
+            why.is_some_and(|why| why.contains("general") && why.contains("missing"))
+        })
+        .await;
+    assert_eq!(stage.n_planned(), 0);
 }
 
 /// Versions of everything that the autoscaler might write.

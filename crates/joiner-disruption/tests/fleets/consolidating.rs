@@ -112,7 +112,11 @@ fn with_no_pool_ready_nothing_is_asked() {
         .add(pod("api").cpu("2").on("n1"));
     let mut stage = Stage::of(&world);
     assert_eq!(stage.gone(), None);
-    assert!(stage.why("n0").contains("no NodePool is ready"));
+    let why = stage.why("n0");
+    assert!(
+        why.contains("no NodePool is ready: default (no class)"),
+        "{why}"
+    );
 }
 
 #[test]

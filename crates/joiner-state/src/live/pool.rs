@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use joiner_api::types::{Condition, NodePool};
-use joiner_model::Name;
+use joiner_api::types::{Condition, ConditionStatus, NodePool};
+use joiner_model::{Name, none_ready};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -56,6 +56,50 @@ impl LivePool {
     pub fn is_usable(&self) -> bool {
         self.meta.deleting.is_none() && self.is_true("Ready")
     }
+
+    /// Why no node can be bought for it, in a few words; None for one that is usable.
+    #[must_use]
+    pub fn why_unusable(&self) -> Option<String> {
+        if self.meta.deleting.is_some() {
+            return Some("it is being deleted".to_owned());
+        }
+        if self.is_usable() {
+            return None;
+        }
+        let status = self.pool.status.as_ref();
+        let conditions = status.and_then(|status| status.conditions.as_deref());
+        let conditions = conditions.unwrap_or_default();
+        // The root only names the condition that is in the way; that one says why.
+        let failed = conditions
+            .iter()
+            .filter(|condition| condition.status == ConditionStatus::False);
+        let mut messages = failed.filter_map(|condition| {
+            let message = condition.message.as_deref().unwrap_or_default();
+            let reason = condition.reason.as_deref().unwrap_or_default();
+            let text = if message.is_empty() { reason } else { message };
+            (!text.is_empty()).then(|| (condition.type_ == "Ready", text.to_owned()))
+        });
+        let first = messages.by_ref().min_by_key(|(is_root, _)| *is_root);
+        let awaited = || "its status says nothing yet".to_owned();
+        Some(first.map_or_else(awaited, |(_, text)| text))
+    }
+}
+
+/// Why no node can be bought for any pod, given all pools: None when one pool is usable.
+#[must_use]
+pub(crate) fn why_no_pool<'p>(pools: impl Iterator<Item = &'p LivePool>) -> Option<String> {
+    let (mut unusable, mut n_static) = (Vec::new(), 0_usize);
+    for pool in pools {
+        if !pool.is_dynamic() {
+            n_static += 1;
+            continue;
+        }
+        unusable.push((pool.name().clone(), pool.why_unusable()?));
+    }
+    if unusable.is_empty() && n_static > 0 {
+        return Some("all NodePools have a fixed number of replicas".to_owned());
+    }
+    Some(none_ready(&unusable))
 }
 
 impl Conditions for LivePool {

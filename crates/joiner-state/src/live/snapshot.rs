@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::kind::Kind;
 use super::meta::Owner;
+use super::pool::why_no_pool;
 use super::{
     LiveAttachment, LiveBudget, LiveBuffer, LiveClaim, LiveClass, LiveNode, LiveOverlay, LivePod,
     LivePool, LiveScalable, LiveTemplate,
@@ -204,6 +205,12 @@ impl Snapshot {
     /// All pools, by name.
     pub fn pools(&self) -> impl Iterator<Item = &Arc<LivePool>> {
         self.pools.values()
+    }
+
+    /// Why no node can be bought for any pod; None when there is a pool that is ready.
+    #[must_use]
+    pub fn why_no_pool(&self) -> Option<String> {
+        why_no_pool(self.pools.values().map(AsRef::as_ref))
     }
 
     /// A pool by name.

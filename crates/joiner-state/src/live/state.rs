@@ -145,6 +145,21 @@ impl ClusterState {
 
     /// An object is as given. Older news than what is known is ignored.
     pub fn apply(&mut self, kind: Kind, object: &Value) -> Option<Change> {
+        self.accept(kind, object, |known, told| known >= told)
+    }
+
+    /// Takes in an object that differs from what its version says: what a dry run would have written to it.
+    pub fn pretend(&mut self, kind: Kind, object: &Value) -> Option<Change> {
+        self.accept(kind, object, |known, told| known > told)
+    }
+
+    /// Takes in an object unless it is stale: `is_stale` compares the version that is known with its own.
+    fn accept(
+        &mut self,
+        kind: Kind,
+        object: &Value,
+        is_stale: fn(u64, u64) -> bool,
+    ) -> Option<Change> {
         let name = name_of(kind, object);
         for ((listing, class), seen) in &mut self.lists {
             if *listing == kind && (class.is_empty() || name.starts_with(&**class)) {
@@ -157,7 +172,7 @@ impl ClusterState {
         let known = self.known(kind, &name);
         let stale = known
             .as_ref()
-            .is_some_and(|(own, at)| &**own == uid && *at >= version && version > 0);
+            .is_some_and(|(known, at)| &**known == uid && is_stale(*at, version) && version > 0);
         if stale || self.gone.contains(uid) {
             return None;
         }

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::run::cluster::Served;
 use crate::run::process::{Joiner, WORDS_MAX, place};
-use joiner_testkit::stage::{CLAIMS, EVENTS, LEASES, NODES, POOLS};
+use joiner_testkit::stage::{CLAIMS, Cluster, EVENTS, LEASES, NODES, POOLS};
 
 const ALONE: &str = "--disable-leader-election";
 
@@ -91,21 +91,29 @@ async fn a_dry_run_changes_nothing() {
     let cluster = Served::embedded().await;
     cluster.pool().await;
     cluster.deployment("web", 20).await;
-    // A pool is never ready without somebody who says so; a real one is there first.
-    let mut real = Joiner::start(&cluster.kubeconfig, &[ALONE]);
-    cluster.all_run(20, 60).await;
-    cluster.agrees().await;
-    assert_eq!(real.stop().await.code(), Some(0));
-    let n_nodes = cluster.list(NODES).await.len();
-    cluster.deployment("web", 120).await;
-
+    // No autoscaler has ever been here: the dry run says itself how pools stand.
     let before = seen(&cluster).await;
     let mut dry = Joiner::start(&cluster.kubeconfig, &[ALONE, "--dry-run"]);
     dry.says("dry run: would create nodeclaim").await;
     // Time enough to do harm.
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(seen(&cluster).await, before);
-    assert_eq!(cluster.list(NODES).await.len(), n_nodes);
+    assert_eq!(cluster.list(NODES).await.len(), 0);
+    assert_eq!(dry.stop().await.code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dry_run_says_what_is_wrong_with_the_pools() {
+    let cluster = Served::embedded().await;
+    cluster.deployment("web", 1).await;
+    let mut dry = Joiner::start(&cluster.kubeconfig, &[ALONE, "--dry-run"]);
+    dry.says("no dynamic nodepools found: there is no NodePool")
+        .await;
+    let class = json!({"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "missing"});
+    let template = json!({"template": {"spec": {"nodeClassRef": class}}});
+    Cluster::pool(&cluster, "general", json!({"spec": template})).await;
+    dry.says("no dynamic nodepools found: no NodePool is ready: general (KWOKNodeClass missing is not there")
+        .await;
     assert_eq!(dry.stop().await.code(), Some(0));
 }
 
