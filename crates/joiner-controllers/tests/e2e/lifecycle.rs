@@ -328,7 +328,7 @@ async fn a_dry_run_says_why_no_pool_is_ready(stage: &Stage) {
     stage
         .pool(
             "general",
-            json!({"template": {"spec": {"nodeClassRef": class}}}),
+            json!({"spec": {"template": {"spec": {"nodeClassRef": class}}}}),
         )
         .await;
     stage.deployment("web", 1, "500m", json!({})).await;
