@@ -316,7 +316,8 @@ impl Api {
             return Ok(());
         };
         let mut patch = call.body.clone();
-        if let Some(metadata) = patch["metadata"].as_object_mut() {
+        let metadata = patch.get_mut("metadata").and_then(Value::as_object_mut);
+        if let Some(metadata) = metadata {
             metadata.remove("resourceVersion");
         }
         self.world.pretend(call.kind, object, &patch).await;

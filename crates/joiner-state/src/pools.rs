@@ -180,8 +180,8 @@ fn not_ready(conditions: Option<&[Condition<'_>]>) -> Option<String> {
     }
     Some(match (text(&ready.reason), text(&ready.message)) {
         ("", "") => String::new(),
-        (reason, "") => format!(" ({reason})"),
-        (_, message) => format!(" ({message})"),
+        (reason, "") => format!(": {reason}"),
+        (_, message) => format!(": {message}"),
     })
 }
 

@@ -114,7 +114,7 @@ fn with_no_pool_ready_nothing_is_asked() {
     assert_eq!(stage.gone(), None);
     let why = stage.why("n0");
     assert!(
-        why.contains("no NodePool is ready: default (no class)"),
+        why.contains("no NodePool is ready: default (it is not ready: no class)"),
         "{why}"
     );
 }

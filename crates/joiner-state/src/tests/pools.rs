@@ -96,7 +96,7 @@ fn core_066_119_pools_that_cannot_grow_are_closed() {
             none,
             ready("False"),
             "",
-            Some("it is not ready (no subnets)"),
+            Some("it is not ready: no subnets"),
         ),
         ("{}", none, ready("True"), "", None),
         (

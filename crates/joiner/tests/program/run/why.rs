@@ -256,7 +256,7 @@ async fn a_sandbox_is_found_by_its_kubeconfig() {
         &["pod", "lonely", "--kubeconfig", &path],
         &[
             "Pod default/lonely is Pending",
-            "It waits for a NodePool: there is none",
+            "It waits for a NodePool to buy a node from: there is no NodePool",
         ],
     )
     .await;
