@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::Outcome;
 use crate::plan_json::{ExistingNode, NewNode, dollars, type_names};
-use crate::plan_table::count;
+use crate::table::count;
 use crate::why_cmd::{render_changes, render_funnel};
 
 /// Changes that are shown.

@@ -8,20 +8,24 @@ mod explain;
 mod plan_cmd;
 mod plan_json;
 mod plan_table;
+mod plugin;
 mod region;
 mod run_cmd;
 mod sandbox_cmd;
 mod scheduler_config;
+mod shell_cmd;
 mod signals;
 mod sources;
+mod table;
 mod terminal;
 mod why_cmd;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -53,6 +57,10 @@ enum Command {
     Crds(crds_cmd::CrdsArgs),
     /// Start a simulated cluster on this machine, for kubectl and for trying things out.
     Sandbox(sandbox_cmd::SandboxArgs),
+    /// Print a script that completes commands and flags in a shell.
+    Completions(shell_cmd::CompletionsArgs),
+    /// Write manual pages to a folder.
+    Man(shell_cmd::ManArgs),
 }
 
 /// What a command came to; scripts read it as the exit code.
@@ -64,7 +72,7 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match parse(std::env::args_os().collect()) {
         Ok(cli) => cli,
         Err(error) => {
             let failed = error.use_stderr();
@@ -81,12 +89,21 @@ fn main() -> ExitCode {
         Ok(Outcome::PodsLeftOver) => ExitCode::from(2),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
             let mut stderr = terminal::Printable(std::io::stderr().lock());
-            let _ = writeln!(stderr, "joiner: {}", chain.join(": "));
+            let _ = writeln!(stderr, "joiner: {}", terminal::said_once(&error));
             ExitCode::from(1)
         }
     }
+}
+
+/// The command line, as typed to us or to kubectl.
+fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
+    if !plugin::is_plugin(arguments.first()) {
+        return Cli::try_parse_from(arguments);
+    }
+    let command = plugin::command(Cli::command());
+    let matches = command.try_get_matches_from(plugin::arguments(arguments))?;
+    Cli::from_arg_matches(&matches)
 }
 
 fn run(cli: &Cli) -> anyhow::Result<Outcome> {
@@ -116,6 +133,14 @@ fn run(cli: &Cli) -> anyhow::Result<Outcome> {
         }
         Command::Sandbox(args) => {
             sandbox_cmd::run(args, &mut out)?;
+            Outcome::Done
+        }
+        Command::Completions(args) => {
+            shell_cmd::completions(args, Cli::command(), &mut out)?;
+            Outcome::Done
+        }
+        Command::Man(args) => {
+            shell_cmd::man(args, Cli::command(), &mut out)?;
             Outcome::Done
         }
     };

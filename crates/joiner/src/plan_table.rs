@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use joiner_model::{Launch, Name, Plan, PodIx, Problem, ResourceName, keys};
 
 use crate::plan_json::{Timings, dollars, gap};
+use crate::table::{count, write_columns};
 
 /// Most rows of a kind that are shown; the rest is counted.
 const ROWS_MAX: usize = 60;
@@ -211,11 +212,6 @@ fn alternatives(n_types: usize) -> String {
     }
 }
 
-/// `3 pods`, `1 pod`.
-pub(crate) fn count(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
-}
-
 /// A bar of ten and a percentage.
 fn bar(used: u64, room: u64) -> String {
     let percent = u128::from(used) * 100 / u128::from(room.max(1));
@@ -277,32 +273,6 @@ fn workload(name: &str) -> &str {
         Some((owner, hash)) if random(hash, 8..=10) => owner,
         _ => stem,
     }
-}
-
-/// Rows in aligned columns; the last column is not padded.
-pub(crate) fn write_columns(rows: &[Vec<String>], out: &mut dyn Write) -> io::Result<()> {
-    let n_columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |c: usize| {
-        rows.iter()
-            .filter_map(|r| r.get(c))
-            .map(|cell| cell.chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..n_columns).map(width).collect();
-    for row in rows {
-        let mut line = String::new();
-        for (c, cell) in row.iter().enumerate() {
-            let pad = if c + 1 < row.len() {
-                widths[c] + 2 - cell.chars().count()
-            } else {
-                0
-            };
-            let _ = write!(line, "{cell}{}", " ".repeat(pad));
-        }
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -38,9 +38,127 @@ pub(crate) fn warn(warning: &str) -> io::Result<()> {
     writeln!(Printable(io::stderr().lock()), "joiner: warning: {line}")
 }
 
+/// What went wrong and why, from the outside in. Libraries repeat their cause in their own words; it is
+/// said once.
+pub(crate) fn said_once(error: &anyhow::Error) -> String {
+    let mut said = String::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        if said.contains(&text) {
+            continue;
+        }
+        if !said.is_empty() {
+            said.push_str(": ");
+        }
+        said.push_str(&text);
+    }
+    said
+}
+
+/// Columns and lines of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) columns: usize,
+    pub(crate) lines: usize,
+}
+
+/// The size of the terminal that standard output is, if it is one.
+pub(crate) fn size() -> Option<Size> {
+    let (columns, lines) = terminal_size::terminal_size_of(io::stdout())?;
+    (columns.0 > 0 && lines.0 > 0).then_some(Size {
+        columns: usize::from(columns.0),
+        lines: usize::from(lines.0),
+    })
+}
+
+/// Prints what `render` writes, for people. Lines that are longer than a terminal is wide are broken
+/// between words.
+pub(crate) fn print(
+    out: &mut dyn Write,
+    columns: Option<usize>,
+    render: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let Some(columns) = columns else {
+        return render(&mut Printable(out));
+    };
+    let mut text = Vec::new();
+    render(&mut Printable(&mut text))?;
+    for line in String::from_utf8_lossy(&text).lines() {
+        for part in broken(line, columns, hanging(line)) {
+            writeln!(out, "{part}")?;
+        }
+    }
+    Ok(())
+}
+
+/// How far the second part of a line is indented: below the text of the first.
+fn hanging(line: &str) -> usize {
+    let text = line.trim_start();
+    let indent = line.len() - text.len();
+    match text.starts_with("- ") || text.starts_with("→ ") {
+        true => indent + 2,
+        false if indent > 0 => indent + 2,
+        false => 0,
+    }
+}
+
+/// A line in parts of at most so many columns, broken between words; the second and those after it are
+/// indented by `indent`.
+pub(crate) fn broken(line: &str, columns: usize, indent: usize) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut rest = line.to_owned();
+    while rest.chars().count() > columns {
+        let least = rest.chars().take_while(|c| *c == ' ').count();
+        // The last space that leaves no more than fits, and else the first one.
+        let spaces = rest.char_indices().enumerate().skip(least);
+        let spaces = spaces.filter(|(_, (_, c))| *c == ' ');
+        let (mut fitting, mut beyond) = (None, None);
+        for (column, (at, _)) in spaces {
+            match column <= columns {
+                true => fitting = Some(at),
+                false => beyond = beyond.or(Some(at)),
+            }
+        }
+        let Some(at) = fitting.or(beyond) else { break };
+        let next = rest[at..].trim_start().to_owned();
+        parts.push(rest[..at].trim_end().to_owned());
+        rest = format!("{}{next}", " ".repeat(indent));
+    }
+    parts.push(rest);
+    parts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn causes_that_repeat_themselves_are_said_once() {
+        let inner = std::io::Error::other("no such file");
+        let error = anyhow::Error::new(inner)
+            .context("failed to read \"/nope\": no such file")
+            .context("cannot start");
+        assert_eq!(
+            said_once(&error),
+            "cannot start: failed to read \"/nope\": no such file"
+        );
+    }
+
+    #[test]
+    fn long_lines_are_broken_between_words() {
+        let line = "  - pool \"a\" has no type large enough";
+        assert_eq!(
+            broken(line, 20, hanging(line)),
+            ["  - pool \"a\" has no", "    type large", "    enough"]
+        );
+        assert_eq!(broken("short", 20, 4), ["short"]);
+        assert_eq!(broken("", 20, 4), [""]);
+        let word = "a-word-that-is-longer-than-the-line and another";
+        assert_eq!(
+            broken(word, 10, 0),
+            ["a-word-that-is-longer-than-the-line", "and", "another"]
+        );
+    }
 
     fn printed(text: &str) -> String {
         let mut out = Vec::new();

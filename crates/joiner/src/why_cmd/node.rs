@@ -7,7 +7,7 @@ use joiner_runtime::receipt::{DisruptionDetails, Kept, Machine, Move, NodeFate, 
 use joiner_runtime::why::NodeAnswer;
 
 use super::words::{count, machine, price, since, target, when};
-use crate::plan_table::write_columns;
+use crate::table::write_columns;
 
 /// Names in a line.
 const NAMES_MAX: usize = 3;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 use joiner_runtime::receipt::{Machine, PoolFunnel};
 
-use crate::plan_table::write_columns;
+use crate::table::write_columns;
 
 /// How long ago, where the time is known, else when.
 pub(super) fn when(time: Timestamp, now: Option<Timestamp>) -> String {
@@ -41,7 +41,7 @@ pub(super) fn price(dollars: f64) -> String {
 
 /// `3 pods`.
 pub(super) fn count(n: usize, what: &str) -> String {
-    crate::plan_table::count(n, what)
+    crate::table::count(n, what)
 }
 
 /// What a machine is: type, how it is paid for, zone, pool, price.
