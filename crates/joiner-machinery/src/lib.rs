@@ -16,6 +16,7 @@
 //! 11. [`openapi`]: what do they look like?
 //! 12. [`table`]: how does `kubectl get` show them?
 //! 13. [`protobuf`]: what does a body stand for that is not JSON?
+//! 14. [`rbac`]: who may do what?
 //!
 //! There is no store, no clock and no network here: `now` is an argument.
 
@@ -32,6 +33,7 @@ pub mod openapi;
 pub mod patch;
 pub mod protobuf;
 pub mod quantity;
+pub mod rbac;
 pub mod selector;
 pub mod table;
 pub mod validate;
