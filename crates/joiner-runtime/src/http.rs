@@ -1,24 +1,28 @@
 //! What the process serves: metrics, decisions, answers to `joiner why`, and whether it is well.
 //!
 //! `/metrics` and `/debug` are on one port, `/healthz` and `/readyz` on another, as upstream has them.
-//! Decisions are for this machine only: `kubectl port-forward` comes from there, too.
+//! Each port has connections of its own, within limits, so that probes are answered whatever goes on at
+//! the other. Decisions are for this machine only: `kubectl port-forward` comes from there, too.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{ConnectInfo, Path, RawQuery, Request, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::{StatusCode, header};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
+use crate::connections::{self, Limits};
 use crate::decisions::{Decision, DecisionQuery, Decisions};
+use crate::http_guard::{Guard, bounded, only_known_names};
 use crate::metrics::Metrics;
 use crate::why::{self, NoAnswer};
 use crate::world::World;
@@ -61,7 +65,7 @@ impl Receipts {
 }
 
 /// Where to listen.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct HttpSettings {
     /// On this address; on all when absent.
     pub address: Option<IpAddr>,
@@ -69,6 +73,13 @@ pub struct HttpSettings {
     pub metrics_port: u16,
     /// For health; 0 takes any that is free.
     pub health_port: u16,
+    /// Limits of the connections for metrics and decisions.
+    pub limits: Limits,
+    /// Limits of the connections for health.
+    pub health_limits: Limits,
+    /// Names under which decisions are shown to other machines, too. Without any, only this machine
+    /// sees them.
+    pub debug_hosts: Vec<String>,
 }
 
 impl Default for HttpSettings {
@@ -77,6 +88,12 @@ impl Default for HttpSettings {
             address: None,
             metrics_port: 8080,
             health_port: 8081,
+            limits: Limits::default(),
+            health_limits: Limits {
+                connections: 256,
+                ..Limits::default()
+            },
+            debug_hosts: Vec::new(),
         }
     }
 }
@@ -128,13 +145,13 @@ impl Servers {
         ready: Ready,
     ) -> Result<Self, HttpError> {
         let on = |port| (settings.address, port);
-        let metrics_on = bind(on(settings.metrics_port), "metrics", "--metrics-port").await?;
-        let health_on = bind(on(settings.health_port), "health", "--health-probe-port").await?;
+        let metrics_on = bind(on(settings.metrics_port), "metrics", "--metrics-port")?;
+        let health_on = bind(on(settings.health_port), "health", "--health-probe-port")?;
         let (stop, stopped) = watch::channel(false);
         let shown = Router::new()
             .route("/metrics", get(show_metrics))
             .with_state(metrics)
-            .merge(debug(receipts));
+            .merge(debug(receipts, Guard::new(settings)));
         let health = Router::new()
             .route("/healthz", get(|| async { "ok" }))
             .route("/readyz", get(show_ready))
@@ -144,8 +161,8 @@ impl Servers {
             health_address: health_on.1,
             stop,
             tasks: vec![
-                serve(metrics_on.0, shown, stopped.clone()),
-                serve(health_on.0, health, stopped),
+                serve(metrics_on.0, settings.limits, shown, stopped.clone()),
+                serve(health_on.0, settings.health_limits, health, stopped),
             ],
         })
     }
@@ -172,18 +189,19 @@ impl Drop for Servers {
 }
 
 /// Listens on a port.
-async fn bind(
+fn bind(
     on: (Option<IpAddr>, u16),
     what: &'static str,
     flag: &'static str,
 ) -> Result<(TcpListener, SocketAddr), HttpError> {
     let (address, port) = on;
+    let listen = |address: IpAddr| connections::listen(SocketAddr::new(address, port));
     let listener = match address {
-        Some(address) => TcpListener::bind((address, port)).await,
+        Some(address) => listen(address),
         // One socket for both families, where there are both.
-        None => match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
+        None => match listen(IpAddr::V6(Ipv6Addr::UNSPECIFIED)) {
             Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
-                TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await
+                listen(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
             }
             other => other,
         },
@@ -207,20 +225,22 @@ async fn bind(
 
 fn serve(
     listener: TcpListener,
+    limits: Limits,
     router: Router,
     mut stopped: watch::Receiver<bool>,
 ) -> JoinHandle<()> {
-    let service = router.into_make_service_with_connect_info::<SocketAddr>();
+    let service = TowerToHyperService::new(router.layer(from_fn(bounded)));
     let stop = async move {
         // A sender that is gone means the same.
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
-    tokio::spawn(async move {
-        let served = axum::serve(listener, service).with_graceful_shutdown(stop);
-        if let Err(error) = served.await {
-            tracing::error!(%error, "a server of metrics or health ended");
-        }
-    })
+    tokio::spawn(connections::serve(
+        listener,
+        limits,
+        connections::plain,
+        service,
+        stop,
+    ))
 }
 
 async fn show_metrics(State(metrics): State<Arc<Metrics>>) -> Response {
@@ -235,27 +255,15 @@ async fn show_ready(State(ready): State<Ready>) -> Response {
     }
 }
 
-/// What is for this machine only.
-fn debug(receipts: Receipts) -> Router {
+/// What is for this machine only, unless the settings say otherwise.
+fn debug(receipts: Receipts, guard: Guard) -> Router {
     Router::new()
         .route("/debug/decisions", get(show_decisions))
         .route("/debug/why/pod/{name}", get(why_pod))
         .route("/debug/why/pod/{namespace}/{name}", get(why_pod_in))
         .route("/debug/why/node/{name}", get(why_node))
-        .route_layer(from_fn(only_from_here))
+        .route_layer(from_fn_with_state(Arc::new(guard), only_known_names))
         .with_state(receipts)
-}
-
-async fn only_from_here(
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    request: Request,
-    next: Next,
-) -> Response {
-    if peer.ip().to_canonical().is_loopback() {
-        return next.run(request).await;
-    }
-    let text = "decisions are shown on this machine only: use kubectl port-forward";
-    (StatusCode::FORBIDDEN, text).into_response()
 }
 
 async fn show_decisions(State(receipts): State<Receipts>, RawQuery(query): RawQuery) -> Response {

@@ -50,14 +50,23 @@ fn anywhere() -> HttpSettings {
         address: Some(LOCAL),
         metrics_port: 0,
         health_port: 0,
+        ..HttpSettings::default()
     }
 }
 
 /// Status line and headers, and the body.
 async fn ask(address: SocketAddr, path: &str) -> (String, String) {
+    ask_as(address, "localhost", path).await
+}
+
+async fn ask_as(address: SocketAddr, host: &str, path: &str) -> (String, String) {
+    let head = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    send(address, head.as_bytes()).await
+}
+
+async fn send(address: SocketAddr, request: &[u8]) -> (String, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
+    stream.write_all(request).await.unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).await.unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
@@ -148,6 +157,84 @@ async fn why_is_answered_with_what_was_decided_and_what_is() {
     assert_eq!(answer["near"][0], "web/api-0");
     let (code, answer) = ask("/debug/why/node/x").await;
     assert_eq!((code.as_str(), &answer["what"]), ("404", &json!("node")));
+}
+
+#[tokio::test]
+async fn decisions_are_not_shown_under_a_strange_name() {
+    let servers = start(anywhere(), Arc::new(|| Ok(()))).await.unwrap();
+    let address = servers.metrics_address;
+    for path in ["/debug/decisions", "/debug/why/pod/web/api-1"] {
+        for host in ["evil.example", "evil.example:8080", "10.0.0.5"] {
+            let (head, body) = ask_as(address, host, path).await;
+            assert!(head.starts_with("http/1.1 403"), "{host} {path}: {head}");
+            assert!(
+                body.contains("under the name") && body.contains("--debug-hosts"),
+                "{body}"
+            );
+            assert!(!body.contains("api-1"), "{body}");
+        }
+        for host in ["localhost", "127.0.0.1:8080", "[::1]:8080"] {
+            let (head, _) = ask_as(address, host, path).await;
+            assert!(head.starts_with("http/1.1 200"), "{host} {path}: {head}");
+        }
+    }
+    // Each of two names counts, and so does the one in the path.
+    let two = "GET /debug/decisions HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\n               connection: close\r\n\r\n";
+    let absolute = "GET http://evil.example/debug/decisions HTTP/1.1\r\nhost: localhost\r\n                    connection: close\r\n\r\n";
+    let none = "GET /debug/decisions HTTP/1.0\r\n\r\n";
+    for request in [two, absolute, none] {
+        let (head, _) = send(address, request.as_bytes()).await;
+        assert!(
+            head.contains(" 403 ") || head.contains(" 400 "),
+            "{request}: {head}"
+        );
+    }
+    // Metrics hold no secrets, and scrapers have names of their own for us.
+    let (head, _) = ask_as(address, "joiner.scaling.svc:8080", "/metrics").await;
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+}
+
+#[tokio::test]
+async fn names_that_are_given_are_answered() {
+    let settings = HttpSettings {
+        debug_hosts: vec!["joiner.example".to_owned()],
+        ..anywhere()
+    };
+    let servers = start(settings, Arc::new(|| Ok(()))).await.unwrap();
+    for (host, code) in [("joiner.example:8080", 200), ("evil.example", 403)] {
+        let (head, _) = ask_as(servers.metrics_address, host, "/debug/decisions").await;
+        assert!(
+            head.starts_with(&format!("http/1.1 {code}")),
+            "{host}: {head}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn large_bodies_are_refused() {
+    let servers = start(anywhere(), Arc::new(|| Ok(()))).await.unwrap();
+    for address in [servers.metrics_address, servers.health_address] {
+        let mut known =
+            b"POST /metrics HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n".to_vec();
+        known.resize(known.len() + 100_000, b'x');
+        let mut pieces =
+            b"POST /metrics HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
+        for _ in 0..10 {
+            pieces.extend(format!("{:x}\r\n{}\r\n", 10_000, "x".repeat(10_000)).as_bytes());
+        }
+        let endless = b"PUT / HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999\r\n\r\nx".to_vec();
+        for request in [known, pieces, endless] {
+            let (head, body) = send(address, &request).await;
+            assert!(head.starts_with("http/1.1 413"), "{head}");
+            assert_eq!(body, "the body is larger than 65536 bytes");
+        }
+        let (head, _) = send(
+            address,
+            b"POST /metrics HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\nconnection: close\r\n\r\nxx",
+        )
+        .await;
+        assert!(!head.starts_with("http/1.1 413"), "{head}");
+    }
 }
 
 #[tokio::test]

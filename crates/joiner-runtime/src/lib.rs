@@ -4,11 +4,14 @@
 mod api;
 mod clock;
 mod condition_metrics;
+mod connection_table;
+pub mod connections;
 mod decision_file;
 mod decisions;
 mod election;
 mod events;
 mod http;
+mod http_guard;
 mod log_line;
 mod logging;
 pub mod metric_names;
@@ -23,6 +26,7 @@ mod verdicts;
 mod watch;
 mod watch_pauses;
 pub mod why;
+mod wire;
 mod world;
 
 pub use api::{Api, ApiFailure, Delete, Written};
@@ -40,4 +44,5 @@ pub use pace::Pace;
 pub use plain::PlainObject;
 pub use watch::{Followed, follow, resource};
 pub use watch_pauses::WatchPauses;
+pub use wire::Wire;
 pub use world::{News, World};

@@ -77,6 +77,7 @@ impl Embedded {
             address: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             metrics_port,
             health_port: 0,
+            ..HttpSettings::default()
         };
         let ctx = self.0.autoscaler().ctx();
         let receipts = Receipts {

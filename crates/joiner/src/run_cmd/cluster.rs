@@ -131,9 +131,10 @@ pub(super) async fn listen(
         (None, missing) => Err(missing.join("\n")),
     };
     let settings = HttpSettings {
-        address: None,
         metrics_port: flags.metrics_port,
         health_port: flags.health_probe_port,
+        debug_hosts: flags.debug_hosts.clone(),
+        ..HttpSettings::default()
     };
     let ready: Ready = Arc::new(ready);
     let ctx = autoscaler.ctx();

@@ -68,6 +68,14 @@ pub(crate) struct RunFlags {
     /// Port of the health endpoint; 0 takes any free one
     #[arg(long, env = "HEALTH_PROBE_PORT", default_value_t = 8081)]
     pub(crate) health_probe_port: u16,
+    /// Show decisions (/debug) to other machines, too, under these names; by default only this machine may ask, as localhost
+    #[arg(
+        long,
+        env = "JOINER_DEBUG_HOSTS",
+        value_delimiter = ',',
+        value_name = "NAMES"
+    )]
+    pub(crate) debug_hosts: Vec<String>,
     /// Most requests a second to the API server
     #[arg(long, env = "KUBE_CLIENT_QPS", default_value_t = 200)]
     pub(crate) kube_client_qps: u32,
