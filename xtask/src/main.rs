@@ -3,6 +3,7 @@
 mod bench;
 mod compat;
 mod control_plane;
+mod deny;
 mod deps;
 mod generate;
 mod helm;
@@ -30,7 +31,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Everything that CI runs, in CI's order: format, lints, tests, tidy, deps, generated files.
+    /// Everything that CI runs, in CI's order: format, lints, tests, tidy, deps, deny, generated files.
     Test,
     /// Everything that takes too long for CI.
     #[command(subcommand)]
@@ -39,6 +40,8 @@ enum Chore {
     Tidy,
     /// Checks which crate depends on which.
     Deps,
+    /// Checks licenses, versions and sources of all crates against deny.toml.
+    Deny,
     /// Measures price and speed on seeded problems; prints a table.
     Bench(bench::BenchArgs),
     /// Builds and runs a real Kubernetes control plane to test on.
@@ -75,6 +78,7 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
         Chore::Soak(soak) => test::soak::run(&root, soak),
         Chore::Tidy => report(tidy::problems(&root)?),
         Chore::Deps => report(deps::problems(&root)?),
+        Chore::Deny => report(deny::problems(&root)?),
         Chore::Bench(args) => bench::run(&root, args),
         Chore::ControlPlane(task) => control_plane::run(&root, task),
         Chore::Helm => helm::run(&root),

@@ -21,12 +21,12 @@ use joiner_testkit::control_plane::{
 };
 
 use crate::control_plane::{self, Found};
-use crate::{deps, generate, helm, report, tidy};
+use crate::{deny, deps, generate, helm, report, tidy};
 use executables::{Case, Executable};
 use runner::Settings as RunSettings;
-use step::{CargoStep, Steps, Verdict};
+use step::{CargoStep, Steps};
 
-pub(crate) use step::{cargo, run_for};
+pub(crate) use step::{Verdict, cargo, run_for};
 
 const FORMAT: CargoStep = CargoStep {
     arguments: &["fmt", "--all", "--check"],
@@ -93,13 +93,14 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
         let mut cases = executables::cases(&built)?;
         cases.retain(|case| !case.is_ignored);
         let outcomes = run_cases(cases, programs.as_ref(), RunSettings::new(root))?;
-        results::tell(&outcomes)
+        results::tell(&outcomes).map(Verdict::Tested)
     })?;
     steps.take("doc tests", || DOC_TESTS.run(root))?;
     type Check = fn(&Path) -> anyhow::Result<Vec<String>>;
-    let checks: [(&'static str, Check); 3] = [
+    let checks: [(&'static str, Check); 4] = [
         ("tidy", tidy::problems),
         ("deps", deps::problems),
+        ("deny", deny::problems),
         ("gen --check", generate::stale),
     ];
     for (name, check) in checks {

@@ -4,14 +4,46 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::runner::{CaseVerdict, Outcome};
-use super::step::Verdict;
 use crate::say;
 
 /// So many of the slowest tests are named.
 const SLOWEST: usize = 10;
 
+/// How many tests came to what.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(super) n_passed: usize,
+    pub(super) n_failed: usize,
+    /// What tests lacked, and how many lacked it.
+    pub(super) lacked: BTreeMap<String, usize>,
+}
+
+impl Tally {
+    fn of(outcomes: &[Outcome]) -> Self {
+        let mut tally = Self::default();
+        for outcome in outcomes {
+            match &outcome.verdict {
+                CaseVerdict::Passed => tally.n_passed += 1,
+                CaseVerdict::Failed(_) => tally.n_failed += 1,
+                CaseVerdict::Skipped(why) => *tally.lacked.entry(why.clone()).or_default() += 1,
+            }
+        }
+        tally
+    }
+
+    /// Tests that did nothing.
+    pub(super) fn n_left_out(&self) -> usize {
+        self.lacked.values().sum()
+    }
+}
+
+/// `1 test`, `2 tests`.
+pub(super) fn tests(n: usize) -> String {
+    format!("{n} {}", if n == 1 { "test" } else { "tests" })
+}
+
 /// Prints what came of tests, and sums it up.
-pub(super) fn tell(outcomes: &[Outcome]) -> anyhow::Result<Verdict> {
+pub(super) fn tell(outcomes: &[Outcome]) -> anyhow::Result<Tally> {
     let mut slowest: Vec<&Outcome> = outcomes.iter().collect();
     slowest.sort_by(|a, b| b.took.cmp(&a.took).then_with(|| a.name.cmp(&b.name)));
     say("-- slowest tests")?;
@@ -33,7 +65,8 @@ pub(super) fn tell(outcomes: &[Outcome]) -> anyhow::Result<Verdict> {
     executables.sort_by_key(|(_, (_, took))| std::cmp::Reverse(*took));
     say("-- slowest executables")?;
     for (name, (n, took)) in executables.iter().take(SLOWEST) {
-        say(&format!("{:>8.1} s  {name}, {n} tests", took.as_secs_f64()))?;
+        let (secs, n) = (took.as_secs_f64(), tests(*n));
+        say(&format!("{secs:>8.1} s  {name}, {n}"))?;
     }
     let failed: Vec<&Outcome> = outcomes.iter().filter(|own| is_failed(own)).collect();
     if !failed.is_empty() {
@@ -44,27 +77,14 @@ pub(super) fn tell(outcomes: &[Outcome]) -> anyhow::Result<Verdict> {
             say(&format!("   {}: {why}", outcome.name))?;
         }
     }
-    let mut lacked: BTreeMap<&str, usize> = BTreeMap::new();
-    for outcome in outcomes {
-        if let CaseVerdict::Skipped(why) = &outcome.verdict {
-            *lacked.entry(why).or_default() += 1;
-        }
-    }
-    let n_skipped: usize = lacked.values().sum();
-    let n_passed = outcomes.len() - failed.len() - n_skipped;
+    anyhow::ensure!(!outcomes.is_empty(), "there are no tests");
+    let tally = Tally::of(outcomes);
+    let (n_passed, n_failed) = (tally.n_passed, tally.n_failed);
+    let n_left_out = tally.n_left_out();
     say(&format!(
-        "{n_passed} passed, {} failed, {n_skipped} skipped",
-        failed.len()
+        "{n_passed} passed, {n_failed} failed, {n_left_out} left out"
     ))?;
-    if !failed.is_empty() {
-        return Ok(Verdict::Failed(format!("{} tests", failed.len())));
-    }
-    if n_skipped > 0 {
-        let reasons = lacked.iter().map(|(why, n)| format!("{n} tests: {why}"));
-        return Ok(Verdict::LeftOut(reasons.collect::<Vec<_>>().join("; ")));
-    }
-    anyhow::ensure!(n_passed > 0, "there are no tests");
-    Ok(Verdict::Passed(format!("{n_passed} tests")))
+    Ok(tally)
 }
 
 fn is_failed(outcome: &Outcome) -> bool {
@@ -84,22 +104,24 @@ mod tests {
     }
 
     #[test]
-    fn one_failure_fails_and_one_skipped_leaves_out() {
-        let passed = outcome("a x", CaseVerdict::Passed);
-        let skipped = outcome("a y", CaseVerdict::Skipped("no helm".to_owned()));
-        let failed = outcome("a z", CaseVerdict::Failed("exit status: 101".to_owned()));
-        let of = |outcomes: &[&Outcome]| {
-            let outcomes: Vec<Outcome> = outcomes.iter().map(|own| (*own).clone()).collect();
-            tell(&outcomes).unwrap()
+    fn tests_are_counted_by_what_they_came_to() {
+        let lacks = |why: &str| CaseVerdict::Skipped(why.to_owned());
+        let outcomes = [
+            outcome("a u", CaseVerdict::Passed),
+            outcome("a v", lacks("there is no helm")),
+            outcome("a w", lacks("there is no kubectl")),
+            outcome("b x", lacks("there is no helm")),
+            outcome("b y", CaseVerdict::Failed("exit status: 101".to_owned())),
+        ];
+        let tally = tell(&outcomes).unwrap();
+        let lacked = [("there is no helm", 2), ("there is no kubectl", 1)];
+        let expected = Tally {
+            n_passed: 1,
+            n_failed: 1,
+            lacked: lacked.map(|(why, n)| (why.to_owned(), n)).into(),
         };
-        assert!(matches!(of(&[&passed]), Verdict::Passed(_)));
-        assert!(
-            matches!(of(&[&passed, &skipped]), Verdict::LeftOut(why) if why == "1 tests: no helm")
-        );
-        assert!(matches!(
-            of(&[&passed, &skipped, &failed]),
-            Verdict::Failed(_)
-        ));
+        assert_eq!(tally, expected);
+        assert_eq!(tally.n_left_out(), 3);
         assert!(tell(&[]).is_err());
     }
 }

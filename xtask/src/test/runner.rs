@@ -225,10 +225,7 @@ fn run_one(
     };
     let bytes = std::fs::read(&file).unwrap_or_default();
     let output = String::from_utf8_lossy(&bytes);
-    let skipped = output.lines().find_map(|line| {
-        let at = line.find(SKIPPED)?;
-        Some(line[at + SKIPPED.len()..].to_owned())
-    });
+    let skipped = output.lines().find_map(|line| lacked(line, &case.name));
     let verdict = match (ended, skipped) {
         (None, _) => {
             let secs = settings.limit.as_secs();
@@ -250,6 +247,18 @@ fn run_one(
     };
     let _ = std::fs::remove_file(&file);
     Ok((outcome, last))
+}
+
+/// What this line says that a test lacks, if it does. The first line of a test comes after its name.
+fn lacked(line: &str, name: &str) -> Option<String> {
+    let own = line
+        .strip_prefix("test ")
+        .and_then(|line| line.strip_prefix(name));
+    let own = own
+        .and_then(|line| line.strip_prefix(" ... "))
+        .unwrap_or(line);
+    let (says, why) = own.split_at_checked(SKIPPED.len())?;
+    says.eq_ignore_ascii_case(SKIPPED).then(|| why.to_owned())
 }
 
 /// Ends a test and what it has started.
@@ -327,6 +336,17 @@ mod tests {
         }
         let failed = verdict("bad", "echo 1 passed; exit 101", LIMIT);
         assert!(matches!(failed, CaseVerdict::Failed(_)));
+    }
+
+    #[test]
+    fn a_test_says_what_it_lacks_at_the_start_of_a_line() {
+        let why = Some("no helm".to_owned());
+        assert_eq!(lacked("skipped: no helm", "a::b"), why);
+        assert_eq!(lacked("SKIPPED: no helm", "a::b"), why);
+        assert_eq!(lacked("test a::b ... skipped: no helm", "a::b"), why);
+        for other in ["2 kinds are skipped: Secret", "test a::b ... ok", "ski", ""] {
+            assert_eq!(lacked(other, "a::b"), None, "{other}");
+        }
     }
 
     #[test]

@@ -8,9 +8,9 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
 use super::executables::{self, Case};
-use super::step::{Verdict, cargo};
+use super::step::{Steps, Verdict, cargo};
 use super::{RunSettings, control_plane, helm, results, run_cases, runner};
-use crate::say;
+use crate::{deny, say};
 
 /// The variable that gives tests another seed.
 const SEED: &str = "JOINER_SEED";
@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(40 * 60);
 /// What to soak.
 #[derive(Subcommand)]
 pub(crate) enum Soak {
-    /// Every test that `cargo xtask test` leaves out, then the others with fresh seeds.
+    /// `cargo deny check`, every test that `cargo xtask test` leaves out, then the others with fresh seeds.
     ///
     /// It goes on after a failure and ends with a table. For example
     /// `cargo xtask soak stories --minutes 60 --filter drift`.
@@ -53,6 +53,8 @@ pub(crate) fn run(root: &Path, soak: &Soak) -> anyhow::Result<()> {
     if let Verdict::Failed(why) | Verdict::LeftOut(why) = verdict {
         bail!("there is no real control plane: {why}");
     }
+    let mut steps = Steps::default();
+    steps.take("cargo deny", || deny::cargo_deny(root))?;
     helm(root);
     check_benches(root)?;
     let built = executables::build(root)?;
@@ -94,11 +96,9 @@ pub(crate) fn run(root: &Path, soak: &Soak) -> anyhow::Result<()> {
             break;
         }
     }
-    match results::tell(&outcomes)? {
-        Verdict::Passed(_) => Ok(()),
-        Verdict::LeftOut(why) => say(&format!("left out: {why}")),
-        Verdict::Failed(why) => bail!("{why} failed; the first seed was {seed}"),
-    }
+    steps.take("tests", || results::tell(&outcomes).map(Verdict::Tested))?;
+    let ended = steps.sum_up(false);
+    ended.with_context(|| format!("the first seed was {seed}"))
 }
 
 /// Makes sure that benches, which tests leave out, still build.

@@ -28,7 +28,7 @@ fn plane() -> Option<&'static ControlPlane> {
         plane
     });
     if plane.is_none() {
-        eprintln!("SKIPPED: no control plane; cargo xtask control-plane build");
+        eprintln!("skipped: there is no control plane; cargo xtask control-plane build");
     }
     plane.as_ref()
 }
@@ -348,7 +348,7 @@ fn changes_are_judged_alike() {
 fn pods_are_created_and_scheduled() {
     let Some(plane) = plane() else { return };
     if !plane.has(Program::ControllerManager) || !plane.has(Program::Scheduler) {
-        eprintln!("SKIPPED: this control plane has no controllers");
+        eprintln!("skipped: this control plane has no controllers");
         return;
     }
     let node = json!({
