@@ -64,7 +64,7 @@ const TABLE: &[Row] = &[
         &["joiner-model", "joiner-api", "joiner-catalog"],
     ),
     below("joiner-machinery", &["joiner-api"]),
-    below("joiner-cluster", &["joiner-machinery"]),
+    below("joiner-cluster", &["joiner-machinery", "joiner-api"]),
     above("joiner-cloud", &["joiner-model", "joiner-api"]),
     above("joiner-cloud-aws", CLOUD),
     above("joiner-cloud-sim", SIMULATED),

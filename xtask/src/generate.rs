@@ -1,12 +1,12 @@
-//! Files that are made from code: the CRDs, plain and as the templates of a chart, and the page that
-//! says which test shows which behavior.
+//! Files that are made from code: the CRDs, plain and as the templates of a chart, the page that says
+//! which test shows which behavior, and the one that lists our annotations and labels.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::Value;
 
-use crate::{compat, say};
+use crate::{compat, keys, say};
 
 const FOLDER: &str = "deploy/crds";
 const CHART: &str = "deploy/charts/joiner-crd/templates";
@@ -47,6 +47,7 @@ pub(crate) fn stale(root: &Path) -> anyhow::Result<Vec<String>> {
 fn all(root: &Path) -> anyhow::Result<Vec<(PathBuf, String)>> {
     let mut all = files()?;
     all.push((compat::PAGE.into(), compat::page(root)?));
+    all.push((keys::PAGE.into(), keys::page()));
     Ok(all)
 }
 

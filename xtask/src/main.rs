@@ -7,6 +7,7 @@ mod deny;
 mod deps;
 mod generate;
 mod helm;
+mod keys;
 mod test;
 mod tidy;
 

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use crate::keys;
+
 /// Lines of a module, tests not counted.
 const LINES_MAX: usize = 600;
 /// Folders that hold nothing of ours.
@@ -29,6 +31,7 @@ pub(crate) fn problems(root: &Path) -> anyhow::Result<Vec<String>> {
             continue;
         };
         problems.extend(words(&name, &text));
+        problems.extend(keys::problems(&name, &text, is_test(&name)));
         if name.extension().is_some_and(|e| e == "rs") {
             problems.extend(module(&name, &text));
         }

@@ -10,13 +10,15 @@ use std::time::Duration;
 use futures::{FutureExt, StreamExt, stream};
 use jiff::Timestamp;
 use joiner_cluster::{
-    Action, Controller, KubeletSettings, Kubelets, ObjectKey, Objects, Resource, View,
+    Action, Annotations, Controller, KubeletSettings, Kubelets, ObjectKey, Objects, Resource, View,
+    told_in,
 };
 use joiner_machinery::meta;
 use joiner_runtime::Clock;
+use k8s_openapi::api::core::v1::Event;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::engine::sleep_until;
 use crate::settings::SIMULATED_LABEL;
@@ -39,6 +41,7 @@ pub struct SimulatedKubelets {
     clock: Clock,
     seed: u64,
     kubelets: Kubelets,
+    annotations: Annotations,
     watched: Vec<Watched>,
     kinds: BTreeMap<(String, String), Objects>,
     n_synced: usize,
@@ -60,6 +63,7 @@ impl SimulatedKubelets {
             clock,
             seed,
             kubelets: Kubelets::new(settings),
+            annotations: Annotations::default(),
             watched: watched(),
             kinds: BTreeMap::new(),
             n_synced: 0,
@@ -132,6 +136,7 @@ impl SimulatedKubelets {
             now: self.clock.now(),
             seed: self.seed,
         };
+        let warnings = self.annotations.step(&view).actions;
         let step = self.kubelets.step(&view);
         let mut wake = step.wake;
         // Events of containers are left out: nobody reads those of containers that do not exist.
@@ -155,6 +160,9 @@ impl SimulatedKubelets {
             doer.all(actions)
         });
         let done: Vec<Vec<Done>> = work.buffer_unordered(PARALLEL).collect().await;
+        for warning in &warnings {
+            warn(&self.client, warning).await;
+        }
         let now = self.clock.now();
         for done in done.into_iter().flatten() {
             match done {
@@ -194,6 +202,23 @@ impl SimulatedKubelets {
         object.map_or_else(String::new, |own| {
             meta::text(own, "resourceVersion").to_owned()
         })
+    }
+}
+
+/// Tells of an annotation that cannot be read. Nobody waits for it.
+async fn warn(client: &Client, warning: &Action) {
+    let (Some((about, message)), Action::Create(_, event)) = (told_in(warning), warning) else {
+        return;
+    };
+    let text = |field: &str| about[field].as_str().unwrap_or_default();
+    let (kind, namespace, name) = (text("kind"), text("namespace"), text("name"));
+    tracing::warn!(kind, namespace, name, "{message}");
+    let Ok(event) = serde_json::from_value::<Event>(event.clone()) else {
+        return;
+    };
+    let events: Api<Event> = Api::namespaced(client.clone(), meta::namespace(&json!(event)));
+    if let Err(error) = events.create(&PostParams::default(), &event).await {
+        tracing::debug!(%error, "an event was refused");
     }
 }
 

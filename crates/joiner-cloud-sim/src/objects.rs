@@ -1,5 +1,6 @@
 //! Calls to the API server, each of them safe to make again.
 
+use joiner_api::labels::ours::KUBELET;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, Error};
@@ -230,7 +231,7 @@ impl Objects {
 
     /// Silences the kubelet of a Node.
     pub(crate) async fn silence(&self, name: &str) -> Result<(), Error> {
-        let patch = json!({"metadata": {"annotations": {"joiner.dev/kubelet": "stopped"}}});
+        let patch = json!({"metadata": {"annotations": {KUBELET: "stopped"}}});
         let how = PatchParams {
             field_manager: Some(MANAGER.to_owned()),
             ..PatchParams::default()

@@ -6,9 +6,9 @@ use crate::delays::Delays;
 use crate::faults::Faults;
 
 /// Label of the ConfigMaps that are machines.
-pub const INSTANCE_LABEL: &str = "joiner.dev/simulated-instance";
+pub use joiner_api::labels::ours::SIMULATED_INSTANCE as INSTANCE_LABEL;
 /// Label of the Nodes that simulated machines join as.
-pub const SIMULATED_LABEL: &str = "joiner.dev/simulated";
+pub use joiner_api::labels::ours::SIMULATED as SIMULATED_LABEL;
 /// ConfigMap whose key `faults` changes the faults of a running cloud.
 pub const FAULTS_CONFIG_MAP: &str = "joiner-simulated-cloud";
 

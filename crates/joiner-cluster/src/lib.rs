@@ -4,6 +4,7 @@
 //! [`Action`]s to take and when to look again. The embedded control plane runs them in a fixed order
 //! on its own store, and takes the actions through the same API that clients use.
 
+mod annotations;
 mod cache;
 mod disruption_budget;
 mod event_expiry;
@@ -22,6 +23,7 @@ mod view;
 mod volumes;
 mod workloads;
 
+pub use annotations::{Annotations, told_in};
 pub use disruption_budget::DisruptionBudgets;
 pub use event_expiry::EventExpiry;
 pub use events::{Recorder, Severity};

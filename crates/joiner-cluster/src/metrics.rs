@@ -5,6 +5,7 @@
 //! of the period, high in its middle. Without one, usage is a share of the request with some noise.
 
 use jiff::{SignedDuration, Timestamp};
+use joiner_api::labels::ours::{CPU_USAGE, MEMORY_USAGE};
 use joiner_machinery::meta;
 use joiner_machinery::quantity::Quantity;
 use serde_json::{Value, json};
@@ -66,12 +67,12 @@ pub fn usage(pod: &Value, now: Timestamp, load: &Load) -> (i64, i64) {
         amount + share(amount, load.noise_percent * swing, 100_000)
     };
     let wave = |name: &str| Wave::parse(meta::annotation(pod, name)?);
-    let cpu_used = match wave("joiner.dev/cpu-usage") {
+    let cpu_used = match wave(CPU_USAGE) {
         Some(wave) => wave.at(now, cpu, Quantity::millis),
         None if cpu == 0 => noisy(IDLE_CPU, "cpu"),
         None => noisy(share(cpu, load.cpu_percent, 100), "cpu"),
     };
-    let memory_used = match wave("joiner.dev/memory-usage") {
+    let memory_used = match wave(MEMORY_USAGE) {
         Some(wave) => wave.at(now, memory, Quantity::units),
         None if memory == 0 => noisy(IDLE_MEMORY, "memory"),
         None => noisy(share(memory, load.memory_percent, 100), "memory"),
@@ -106,6 +107,11 @@ impl Level {
             Self::Percent(percent) => share(request, percent, 100),
         }
     }
+}
+
+/// True when an annotation of usage can be read.
+pub(crate) fn is_usage(text: &str) -> bool {
+    Wave::parse(text).is_some()
 }
 
 /// A level, or two of them and the seconds from low to low.

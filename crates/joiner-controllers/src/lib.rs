@@ -3,6 +3,7 @@
 //! [`engine`] turns changes of the world into looks at single objects; each controller decides
 //! purely and acts thinly. Nothing here keeps truth in memory: what was decided is on the objects.
 
+pub mod annotations;
 pub mod assembly;
 pub mod buffer;
 pub mod catalogs;

@@ -44,7 +44,7 @@ pub fn node(node: &LiveNode) -> About {
 pub fn pod(pod: &LivePod) -> About {
     About {
         kind: "Pod",
-        api_version: "v1",
+        api_version: "v1".into(),
         name: pod.name.clone(),
         uid: pod.uid.clone(),
     }
@@ -53,7 +53,7 @@ pub fn pod(pod: &LivePod) -> About {
 fn about(kind: &'static str, api_version: &'static str, meta: &Meta) -> About {
     About {
         kind,
-        api_version,
+        api_version: api_version.into(),
         name: meta.name.clone(),
         uid: meta.uid.clone(),
     }

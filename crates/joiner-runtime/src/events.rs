@@ -51,7 +51,7 @@ pub struct About {
     /// Kind, as in manifests.
     pub kind: &'static str,
     /// Group and version.
-    pub api_version: &'static str,
+    pub api_version: Cow<'static, str>,
     /// `namespace/name`, or the name alone where there are no namespaces.
     pub name: Name,
     /// Uid.

@@ -13,7 +13,7 @@ fn key(reason: &'static str, uid: &str, same: &str) -> Key {
 fn pod(name: &str) -> About {
     About {
         kind: "Pod",
-        api_version: "v1",
+        api_version: "v1".into(),
         name: name.into(),
         uid: "u1".into(),
     }

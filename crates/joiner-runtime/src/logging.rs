@@ -36,6 +36,8 @@ pub enum LogLevel {
     /// What changes in the world, warnings and errors.
     #[default]
     Info,
+    /// Warnings and errors. No setting of upstream's: it is for programs that print something else.
+    Warn,
     /// Errors only.
     Error,
 }
@@ -180,6 +182,7 @@ fn subscriber(settings: &LogSettings) -> Result<(impl Subscriber + use<>, Arc<Si
     let (own, others) = match settings.level {
         LogLevel::Debug => (LevelFilter::DEBUG, LevelFilter::WARN),
         LogLevel::Info => (LevelFilter::INFO, LevelFilter::WARN),
+        LogLevel::Warn => (LevelFilter::WARN, LevelFilter::ERROR),
         LogLevel::Error => (LevelFilter::ERROR, LevelFilter::ERROR),
     };
     // Clients and servers below us speak of connections, which is not for operators.

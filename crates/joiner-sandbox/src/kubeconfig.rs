@@ -29,7 +29,7 @@ current-context: joiner-sandbox
 }
 
 /// Name of the extension that says where the cluster's autoscaler answers questions.
-pub const CONTROLLER: &str = "joiner.dev/controller";
+pub use joiner_api::labels::ours::CONTROLLER;
 
 /// The same kubeconfig, with the address of the autoscaler's own endpoint.
 #[must_use]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use joiner_api::labels::ours::DISK;
 use joiner_cluster::{
     Controller, CronJobs, DaemonSets, Deployments, DisruptionBudgets, EventExpiry,
     GarbageCollector, Jobs, Kubelets, Namespaces, NodeLifecycle, ReplicaSets, Scheduler,
@@ -101,6 +102,7 @@ pub fn controllers(ca_pem: &str) -> Vec<Box<dyn Controller>> {
         Box::new(Kubelets::default()),
         Box::new(NodeLifecycle::default()),
         Box::new(DisruptionBudgets::default()),
+        Box::<joiner_cluster::Annotations>::default(),
         Box::new(EventExpiry::default()),
     ]
 }
@@ -125,7 +127,7 @@ fn first_objects(server: &Server, settings: &Settings) -> Result<(), ApiError> {
     }
     let storage = json!({"metadata": {"name": "standard", "annotations":
             {"storageclass.kubernetes.io/is-default-class": "true"}},
-        "provisioner": "sandbox.joiner.dev/disk", "volumeBindingMode": "WaitForFirstConsumer"});
+        "provisioner": DISK, "volumeBindingMode": "WaitForFirstConsumer"});
     put(server, "storage.k8s.io", "v1", "storageclasses", storage)?;
     let service = json!({"metadata": {"name": "kubernetes", "namespace": "default", "labels":
             {"component": "apiserver", "provider": "kubernetes"}},

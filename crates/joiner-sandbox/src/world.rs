@@ -1,13 +1,13 @@
 //! The loop that runs the rest of the cluster: controllers, scheduler and kubelets look at the
 //! objects whenever something they read has changed, and act through the API.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use joiner_cluster::{Action, Controller, Resource, Step, View};
+use joiner_cluster::{Action, Controller, Resource, Step, View, told_in};
 use joiner_machinery::{ApiError, Subresource, meta, patch};
 
 use crate::registry::{Registry, Served};
@@ -32,7 +32,12 @@ pub struct World {
     seed: u64,
     members: Vec<Member>,
     kinds: Kinds,
+    /// What was logged.
+    logged: BTreeSet<String>,
 }
+
+/// Lines of the log that are remembered, so as not to be written again.
+const LOGGED_MAX: usize = 1_000;
 
 struct Member {
     controller: Box<dyn Controller>,
@@ -112,6 +117,22 @@ impl World {
             kinds,
             server,
             seed,
+            logged: BTreeSet::new(),
+        }
+    }
+
+    /// Writes to the log what has to be put right, once: a thousand pods of one template say the same.
+    fn log(&mut self, action: &Action) {
+        let Some((about, message)) = told_in(action) else {
+            return;
+        };
+        if self.logged.len() >= LOGGED_MAX {
+            self.logged.clear();
+        }
+        if self.logged.insert(message.to_owned()) {
+            let text = |field: &str| about[field].as_str().unwrap_or_default();
+            let (kind, namespace, name) = (text("kind"), text("namespace"), text("name"));
+            tracing::warn!(kind, namespace, name, "{message}");
         }
     }
 
@@ -158,6 +179,7 @@ impl World {
                     Ok(()) => {
                         n_done += 1;
                         told = true;
+                        self.log(&action);
                     }
                     Err(error) => {
                         told = action.is_event();

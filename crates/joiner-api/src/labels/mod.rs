@@ -5,12 +5,15 @@
 
 pub mod aws;
 pub mod kwok;
+pub mod ours;
 mod rules;
 
 pub use rules::{
     ALIASES, RESTRICTED_DOMAINS, RESTRICTED_LABELS, canonical_key, domain_of, is_restricted,
     is_well_known, well_known,
 };
+
+pub use ours::IN_TURN;
 
 use crate::types::{Taint, TaintEffect};
 
@@ -135,9 +138,7 @@ const fn taint(key: &'static str, effect: TaintEffect) -> KnownTaint {
 pub const UNREGISTERED_TAINT: KnownTaint =
     taint("karpenter.sh/unregistered", TaintEffect::NoExecute);
 /// The node takes the place of others, and it is not its turn yet to be filled.
-pub const IN_TURN_TAINT: KnownTaint = taint("joiner.dev/in-turn", TaintEffect::NoSchedule);
-/// Annotation of claims whose nodes get that taint when they are registered.
-pub const IN_TURN: &str = "joiner.dev/in-turn";
+pub const IN_TURN_TAINT: KnownTaint = taint(IN_TURN, TaintEffect::NoSchedule);
 /// The node is going away.
 pub const DISRUPTED_TAINT: KnownTaint = taint("karpenter.sh/disrupted", TaintEffect::NoSchedule);
 

@@ -4,6 +4,7 @@
 //! remember anything.
 
 use jiff::{SignedDuration, Timestamp};
+use joiner_api::labels::ours::{EXIT_CODE, RUN_SECONDS, START_SECONDS, STOP_SECONDS};
 use joiner_machinery::meta;
 use serde_json::Value;
 
@@ -87,14 +88,10 @@ impl PodLife {
     /// Reads a Pod; annotations override the settings.
     pub(crate) fn read(pod: &Value, settings: &Settings) -> Self {
         let (spec, status) = (&pod["spec"], &pod["status"]);
-        let number = |name: &str| {
-            meta::annotation(pod, &format!("joiner.dev/{name}"))?
-                .parse::<i64>()
-                .ok()
-        };
+        let number = |key: &str| meta::annotation(pod, key)?.parse::<i64>().ok();
         let policy = spec["restartPolicy"].as_str().unwrap_or("Always");
-        let exit_code = number("exit-code").unwrap_or(0);
-        let ends = number("run-seconds").or((policy != "Always").then_some(settings.run_secs));
+        let exit_code = number(EXIT_CODE).unwrap_or(0);
+        let ends = number(RUN_SECONDS).or((policy != "Always").then_some(settings.run_secs));
         let probes = items(&spec["containers"]);
         let probes = probes.filter_map(|one| one["readinessProbe"]["initialDelaySeconds"].as_i64());
         let inits = items(&spec["initContainers"])
@@ -106,7 +103,7 @@ impl PodLife {
         let finalizers = &pod["metadata"]["finalizers"];
         let draw = Digest::default().text(meta::uid(pod)).finish();
         let by_chance = i64::try_from(draw % settings.stop_millis_max.max(1)).unwrap_or(0);
-        let stop = number("stop-seconds").map(SignedDuration::from_secs);
+        let stop = number(STOP_SECONDS).map(SignedDuration::from_secs);
         Self {
             key: key(pod),
             uid: meta::uid(pod).to_owned(),
@@ -115,7 +112,7 @@ impl PodLife {
             held: finalizers.as_array().is_some_and(|all| !all.is_empty()),
             deletion: instant(&pod["metadata"]["deletionTimestamp"]).map(|at| (at, grace)),
             start: instant(&status["startTime"]),
-            begin_secs: number("start-seconds").unwrap_or(settings.start_secs),
+            begin_secs: number(START_SECONDS).unwrap_or(settings.start_secs),
             init_secs: settings.init_secs,
             inits: i64::try_from(inits).unwrap_or(i64::MAX),
             ready_secs: probes.max().unwrap_or(0),

@@ -1,6 +1,7 @@
 //! What does a kubelet say about its node, and when?
 
 use jiff::Timestamp;
+use joiner_api::labels::ours::{BOOT_SECONDS, KUBELET};
 use joiner_machinery::meta;
 use serde_json::{Map, Value, json};
 
@@ -58,7 +59,7 @@ impl Machine {
     /// Reads a Node.
     pub(crate) fn read(node: &Value, settings: &Settings) -> Self {
         let number = |name: &str| meta::annotation(node, name)?.parse::<i64>().ok();
-        let boot = number("joiner.dev/boot-seconds").unwrap_or(settings.boot_secs);
+        let boot = number(BOOT_SECONDS).unwrap_or(settings.boot_secs);
         let ready = condition(node, "Ready");
         let text = |field: &str| ready.and_then(|one| one[field].as_str()).unwrap_or("");
         let addresses = items(&node["status"]["addresses"]);
@@ -73,7 +74,7 @@ impl Machine {
         let status = &node["status"];
         Self {
             name: meta::name(node).to_owned(),
-            player: match meta::annotation(node, "joiner.dev/kubelet") {
+            player: match meta::annotation(node, KUBELET) {
                 Some("false") => Player::SomebodyElse,
                 Some("stopped") => Player::Nobody,
                 Some(_) | None => Player::We,

@@ -1,6 +1,7 @@
 //! What does a pod's status say at a stage of its life?
 
 use jiff::Timestamp;
+use joiner_api::labels::ours::EXIT_CODE;
 use joiner_machinery::meta;
 use serde_json::{Value, json};
 
@@ -150,7 +151,7 @@ fn main_status(pod: &Value, container: &Value, stage: Stage) -> Value {
     let mut status = container_status(pod, container, &state, restarts);
     status["ready"] = json!(ready);
     if let Stage::BackOff { ran, .. } = stage {
-        let exit_code = meta::annotation(pod, "joiner.dev/exit-code");
+        let exit_code = meta::annotation(pod, EXIT_CODE);
         let exit_code = exit_code.and_then(|text| text.parse().ok()).unwrap_or(0);
         status["lastState"] = state_json(&State::Ended { ran, exit_code }, &status["containerID"]);
     }

@@ -22,7 +22,7 @@ use super::intent::Intent;
 use crate::context::{Ctx, Failure};
 
 /// Annotation of workloads whose pods were moved.
-pub const MOVES: &str = "joiner.dev/moves";
+pub use joiner_api::labels::ours::MOVES;
 /// Moves count this long.
 const HOURS: i64 = 24;
 /// More workloads than this are not remembered in the book; the oldest are forgotten first.
@@ -33,6 +33,23 @@ const HOUR: i64 = 3600;
 /// Moves of a workload's pods, by hour since the epoch; a day of them at most.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally(BTreeMap<i64, Hour>);
+
+/// True when all of a tally's text can be understood.
+pub(crate) fn is_tally(text: &str) -> bool {
+    text.split(',').all(|part| hour_of(part).is_some())
+}
+
+/// One hour of a tally's text.
+fn hour_of(part: &str) -> Option<(i64, Hour)> {
+    let (hour, counts) = part.split_once('=')?;
+    let started: Timestamp = format!("{hour}:00:00Z").parse().ok()?;
+    let (moves, replicas) = counts.split_once('/').unwrap_or((counts, "0"));
+    let own = Hour {
+        moves: moves.parse().ok()?,
+        replicas: replicas.parse().ok()?,
+    };
+    Some((started.as_second().div_euclid(HOUR), own))
+}
 
 /// What was moved within an hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,17 +76,7 @@ impl Tally {
     /// Reads `2026-11-16T04=3/10,…` (three moves of ten replicas), and leaves out what cannot be
     /// understood.
     pub(super) fn parse(text: &str) -> Self {
-        let one = |part: &str| {
-            let (hour, counts) = part.split_once('=')?;
-            let started: Timestamp = format!("{hour}:00:00Z").parse().ok()?;
-            let (moves, replicas) = counts.split_once('/').unwrap_or((counts, "0"));
-            let own = Hour {
-                moves: moves.parse().ok()?,
-                replicas: replicas.parse().ok()?,
-            };
-            Some((started.as_second().div_euclid(HOUR), own))
-        };
-        Self(text.split(',').filter_map(one).collect())
+        Self(text.split(',').filter_map(hour_of).collect())
     }
 
     /// Moves within the last day, to a workload of so many replicas; hours count as a whole.

@@ -167,7 +167,7 @@ pub(super) async fn buffers(ctx: &Ctx, asked: &Asked, plan: &Plan, headroom: &[V
 fn about(pod: &LivePod) -> About {
     About {
         kind: "Pod",
-        api_version: "v1",
+        api_version: "v1".into(),
         name: pod.name.clone(),
         uid: pod.uid.clone(),
     }

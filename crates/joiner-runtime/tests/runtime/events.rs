@@ -95,7 +95,7 @@ impl World {
 fn claim(name: &str) -> About {
     About {
         kind: "NodeClaim",
-        api_version: "karpenter.sh/v1",
+        api_version: "karpenter.sh/v1".into(),
         name: name.into(),
         uid: format!("uid-{name}").into(),
     }

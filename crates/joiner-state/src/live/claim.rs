@@ -14,7 +14,7 @@ use crate::nodes::ClaimRecord;
 
 /// Annotation of a claim that a command takes away: written when what takes its place has been made,
 /// long before it is deleted.
-pub const COMMAND: &str = "joiner.dev/command";
+pub use joiner_api::labels::ours::COMMAND;
 
 /// A NodeClaim of the cluster.
 #[derive(Clone, Debug)]

@@ -31,7 +31,7 @@ pub enum Phase {
 
 /// Condition of pods: the scheduler was asked to try the node in its message first, since the plan
 /// has the pod there.
-pub const PROPOSED: &str = "joiner.dev/Proposed";
+pub use joiner_api::labels::ours::PROPOSED;
 
 /// What the do-not-disrupt annotation of a pod says.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,7 +21,7 @@ use crate::pools::NodeClassRef;
 use crate::problem::Catalog;
 
 /// Annotation of a claim: the offering that the plan counts on, as `type/zone/capacity-type`.
-pub const PLANNED: &str = "joiner.dev/planned";
+pub use joiner_api::labels::ours::PLANNED;
 
 /// A pod that does not exist: headroom.
 #[derive(Clone, Debug)]

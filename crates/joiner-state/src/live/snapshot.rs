@@ -22,7 +22,7 @@ use crate::spread_defaults::SpreadDefaults;
 
 /// Annotation of a workload that has another replica while one of its pods moves: which pod, and how
 /// far that has come.
-pub const SURGE: &str = "joiner.dev/surge";
+pub use joiner_api::labels::ours::SURGE;
 
 /// Kinds of pods that were turned down, as far as others are compared with them.
 const EASIEST_MAX: usize = 16;
@@ -211,6 +211,11 @@ impl Snapshot {
     #[must_use]
     pub fn why_no_pool(&self) -> Option<String> {
         why_no_pool(self.pools.values().map(AsRef::as_ref))
+    }
+
+    /// All Deployments, ReplicaSets and StatefulSets.
+    pub fn scalables(&self) -> impl Iterator<Item = (Kind, &Arc<LiveScalable>)> {
+        self.scalables.iter().map(|((kind, _), own)| (*kind, own))
     }
 
     /// A pool by name.

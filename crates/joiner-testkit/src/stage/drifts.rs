@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use futures::StreamExt as _;
+use joiner_api::labels::ours::COMMAND;
 use kube::runtime::watcher;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -87,8 +88,7 @@ impl Seen {
     fn claim(&mut self, claim: &Value, there: bool) {
         let meta = &claim["metadata"];
         let uid = text(&meta["uid"]);
-        let going = !meta["deletionTimestamp"].is_null()
-            || !meta["annotations"]["joiner.dev/command"].is_null();
+        let going = !meta["deletionTimestamp"].is_null() || !meta["annotations"][COMMAND].is_null();
         let node = text(&claim["status"]["nodeName"]);
         if there {
             self.claims.insert(uid.clone());
@@ -318,7 +318,7 @@ async fn is_new(cluster: &Cluster, round: usize) -> bool {
     let new = |own: &Value| {
         own["metadata"]["labels"]["example.com/round"] == label.as_str()
             && own["metadata"]["deletionTimestamp"].is_null()
-            && own["metadata"]["annotations"]["joiner.dev/command"].is_null()
+            && own["metadata"]["annotations"][COMMAND].is_null()
     };
     claims.len() == N
         && claims.iter().all(new)

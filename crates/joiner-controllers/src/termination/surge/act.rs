@@ -53,7 +53,7 @@ impl Surges {
 fn about(workload: &LiveScalable) -> About {
     About {
         kind: "Deployment",
-        api_version: "apps/v1",
+        api_version: "apps/v1".into(),
         name: workload.meta.name.clone(),
         uid: workload.meta.uid.clone(),
     }

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 pub(super) use act::Surges;
 
 /// Annotation of workloads and NodePools: `true` asks for it.
-pub const SURGE_ON_MOVE: &str = "joiner.dev/surge-on-move";
+pub use joiner_api::labels::ours::SURGE_ON_MOVE;
 /// A new pod that is not ready by then will not be waited for.
 const READY_WITHIN: SignedDuration = SignedDuration::from_mins(5);
 /// A pod is not held back for longer, whatever became of its surge.
@@ -60,6 +60,11 @@ pub(super) struct Surge {
     pub(super) to: i64,
     /// Since when.
     pub(super) since: Timestamp,
+}
+
+/// True when what is written on a Deployment can be understood.
+pub(crate) fn is_surge(text: &str) -> bool {
+    serde_json::from_str::<Surge>(text).is_ok()
 }
 
 impl Surge {
