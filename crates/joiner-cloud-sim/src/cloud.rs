@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use joiner_api::labels::{aws, kwok};
 use joiner_api::types::NodeClaim;
 use joiner_cloud::{
-    CatalogError, ClassKind, Cloud, CloudError, Instance, Interruption, LaunchError, NodeClass,
-    Order, ProviderId, Registration, RepairPolicy, Termination,
+    CatalogError, ClassKind, ClassStatus, Cloud, CloudError, Instance, Interruption, LaunchError,
+    NodeClass, Order, ProviderId, Registration, RepairPolicy, Termination,
 };
 use joiner_model::{InstanceType, Name, keys};
 use joiner_runtime::Clock;
@@ -19,6 +19,7 @@ use kube::Client;
 use tokio::sync::{Notify, watch};
 
 use crate::catalog::{self, Catalogs, EC2_CLASS, Listed};
+use crate::class_status::{Where, class_status};
 use crate::faults::{Faults, Notice};
 use crate::hooks;
 use crate::ids;
@@ -29,6 +30,7 @@ use crate::notices::{self, Notices};
 use crate::objects::{Created, Objects};
 use crate::purchase;
 use crate::record::{KWOK_CLASS, Record, State, Upcoming};
+use crate::server::Server;
 use crate::settings::{FAULTS_CONFIG_MAP, Settings};
 
 /// Kinds of node classes that it sells through.
@@ -38,12 +40,14 @@ const CLASSES: &[ClassKind] = &[
         version: "v1alpha1",
         kind: KWOK_CLASS,
         plural: "kwoknodeclasses",
+        finalizer: None,
     },
     ClassKind {
         group: aws::GROUP,
         version: "v1",
         kind: EC2_CLASS,
         plural: "ec2nodeclasses",
+        finalizer: Some(aws::TERMINATION_FINALIZER),
     },
 ];
 /// How long a Node may be unhealthy.
@@ -62,6 +66,7 @@ pub struct SimulatedCloud {
     pub(crate) objects: Objects,
     pub(crate) changed: Notify,
     pub(crate) notices: watch::Sender<Arc<Notices>>,
+    pub(crate) server: Server,
     catalogs: Catalogs,
     ledger: Mutex<Ledger>,
     market: Mutex<Market>,
@@ -98,6 +103,7 @@ impl SimulatedCloud {
         Self {
             objects: Objects::new(&client, &settings.namespace),
             catalogs: Catalogs::new(&settings),
+            server: Server::default(),
             changed: Notify::new(),
             notices: watch::Sender::new(Arc::new(Notices::new())),
             ledger: Mutex::default(),
@@ -422,6 +428,23 @@ impl Cloud for SimulatedCloud {
     ) -> Result<Arc<Vec<InstanceType>>, CatalogError> {
         let listed = self.catalogs.listed(class)?;
         Ok(self.today(&listed, self.clock.now()))
+    }
+
+    async fn class_status(
+        &self,
+        class: &NodeClass,
+        reserving: bool,
+    ) -> Result<Option<ClassStatus>, CloudError> {
+        if &*class.kind != EC2_CLASS {
+            return Ok(None);
+        }
+        let version = self.server.version(&self.client).await;
+        let at = Where {
+            region: &self.settings.region,
+            version: &joiner_cluster::minor(&version),
+            reserving,
+        };
+        class_status(class, at).map(Some).map_err(CloudError::Other)
     }
 
     async fn launch(&self, order: &Order) -> Result<Instance, LaunchError> {

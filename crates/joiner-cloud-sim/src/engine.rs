@@ -363,7 +363,8 @@ async fn perform(cloud: &SimulatedCloud, task: Task) -> Result<Outcome, kube::Er
 /// A machine joins: the Node first, then the note that it has.
 async fn join(cloud: &SimulatedCloud, stored: &Stored) -> Result<Outcome, kube::Error> {
     let record = &stored.record;
-    let seen = match cloud.objects.join(node::render(record)).await? {
+    let version = cloud.server.version(&cloud.client).await;
+    let seen = match cloud.objects.join(node::render(record, &version)).await? {
         Created::New(seen) => seen,
         Created::Taken => match cloud.objects.node(&record.node_name).await? {
             Some(seen) if seen.provider_id == record.provider_id => seen,

@@ -11,13 +11,16 @@
 //!
 //! Decisions are functions of their arguments; chance derives from the seed and the claim's uid.
 
+mod account;
 mod catalog;
+mod class_status;
 mod cloud;
 mod delays;
 mod engine;
 mod faults;
 mod hooks;
 mod ids;
+mod images;
 mod kubelets;
 mod ledger;
 mod life;
@@ -28,6 +31,7 @@ mod objects;
 mod offers;
 mod purchase;
 mod record;
+mod server;
 mod settings;
 mod watch;
 
@@ -38,5 +42,5 @@ pub use faults::{
     Shortage, Throttle,
 };
 pub use kubelets::SimulatedKubelets;
-pub use record::{Record, State, Upcoming};
+pub use record::{Image, Record, State, Upcoming};
 pub use settings::{FAULTS_CONFIG_MAP, INSTANCE_LABEL, SIMULATED_LABEL, Settings};

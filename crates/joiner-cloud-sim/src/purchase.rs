@@ -9,6 +9,7 @@ use joiner_cloud::{LaunchError, NodeClass, Order};
 use joiner_cluster::Digest;
 use joiner_model::{InstanceType, Name, ResourceName, keys};
 
+use crate::class_status;
 use crate::delays::share;
 use crate::faults::Faults;
 use crate::ids;
@@ -95,6 +96,7 @@ impl Terms<'_> {
             attempt: 0,
             vcpus: vcpus(offer),
             reservation: reservation.map(|(id, _)| id.to_string()),
+            image: class_status::image(class, |key| labels.get(key).map(AsRef::as_ref)),
             labels: plain(&labels),
             claim_labels: plain(&order.labels),
             capacity: rendered(&offer.capacity()),

@@ -48,6 +48,9 @@ pub struct Record {
     pub labels: BTreeMap<String, String>,
     /// Labels that its Node gets from the claim.
     pub claim_labels: BTreeMap<String, String>,
+    /// What it boots, if its class says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<Image>,
     /// All that it has.
     pub capacity: BTreeMap<String, String>,
     /// What pods can use.
@@ -65,6 +68,20 @@ pub struct Record {
     /// A notice that it got.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interruption: Option<Upcoming>,
+}
+
+/// What a machine boots.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// Id of the image, if its class has looked one up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Its family, as the class names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<String>,
+    /// Its release, if its name says one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<String>,
 }
 
 /// Where a machine is in its life.
@@ -114,7 +131,10 @@ impl Record {
             claim_uid: Some(self.claim_uid.as_str().into()),
             labels: named(&self.labels),
             annotations: Labels::new(),
-            image_id: None,
+            image_id: self
+                .image
+                .as_ref()
+                .and_then(|own| Some(own.id.as_deref()?.into())),
             capacity: amounts(&self.capacity),
             allocatable: amounts(&self.allocatable),
             launched: self.launched,
@@ -187,6 +207,7 @@ pub(crate) mod tests {
                 (keys::ZONE, "test-zone-a"),
                 (keys::ARCH, "amd64"),
             ]),
+            image: None,
             claim_labels: texts(&[(keys::NODE_POOL, "default"), ("team", "a")]),
             capacity: texts(&[("cpu", "4"), ("memory", "8Gi"), ("nvidia.com/gpu", "1")]),
             allocatable: texts(&[("cpu", "3900m"), ("memory", "8182Mi")]),

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use joiner_api::types::NodeClaim;
 use joiner_model::{InstanceType, Labels, Name};
+use serde_json::Value;
 
 use crate::{CatalogError, CloudError, Instance, LaunchError, NodeClass, Order, ProviderId};
 
@@ -21,6 +22,40 @@ pub struct ClassKind {
     pub kind: &'static str,
     /// Plural, for the API.
     pub plural: &'static str,
+    /// Holds a class that claims name. Only kinds whose status the cloud gives have one; a class of
+    /// another kind is ready unless it says otherwise.
+    pub finalizer: Option<&'static str>,
+}
+
+/// What a cloud found when it looked up what a node class selects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassStatus {
+    /// The conditions that feed `Ready`, and what became of each.
+    pub verdicts: Vec<ClassVerdict>,
+    /// Every other field of the status; null for one that is not to be there.
+    pub fields: Value,
+    /// When to ask again although nothing changed.
+    pub again: Option<Duration>,
+}
+
+/// One condition of a node class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassVerdict {
+    /// Type of the condition.
+    pub condition: &'static str,
+    /// Reason and message where it is False.
+    pub failed: Option<(&'static str, String)>,
+}
+
+impl ClassVerdict {
+    /// A condition that is True.
+    #[must_use]
+    pub const fn good(condition: &'static str) -> Self {
+        Self {
+            condition,
+            failed: None,
+        }
+    }
 }
 
 /// How the end of a machine stands.
@@ -105,6 +140,18 @@ pub trait Cloud: Send + Sync + 'static {
         &self,
         class: &NodeClass,
     ) -> Result<Arc<Vec<InstanceType>>, CatalogError>;
+
+    /// How a class stands whose kind has a finalizer: what its selectors come to, and what is wrong with
+    /// it. `None` where the cloud has nothing to say, and the class is left alone.
+    ///
+    /// *Guarantees*: the same class gets the same answer while nothing changes in the account.
+    async fn class_status(
+        &self,
+        _class: &NodeClass,
+        _reserving: bool,
+    ) -> Result<Option<ClassStatus>, CloudError> {
+        Ok(None)
+    }
 
     /// Launches one machine that satisfies the order, the cheapest there is.
     ///

@@ -14,7 +14,7 @@ pub mod error;
 mod instance;
 
 pub use contract::{
-    ClassKind, Cloud, Interruption, InterruptionKind, Pending, Registration, RepairPolicy,
+    ClassKind, ClassStatus, ClassVerdict, Cloud, Interruption, InterruptionKind, Pending, Registration, RepairPolicy,
     Termination,
 };
 pub use error::{CatalogError, CloudError, LaunchError, Retry};

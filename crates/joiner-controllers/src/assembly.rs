@@ -180,6 +180,7 @@ fn controllers(ctx: &Ctx) -> Vec<Arc<dyn Controller>> {
     all.extend(crate::claim::controllers());
     all.extend(crate::termination::controllers(ctx));
     all.push(Arc::new(crate::annotations::Annotations::default()));
+    all.extend(crate::class::controllers());
     all.extend(crate::pool::controllers());
     all.extend(crate::upkeep::controllers(ctx.settings.gates));
     all.extend(crate::disruption::controllers());

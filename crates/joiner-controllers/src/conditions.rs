@@ -38,7 +38,7 @@ pub struct Transition {
 pub struct ConditionSet {
     before: Vec<Condition>,
     now: Vec<Condition>,
-    dependents: &'static [&'static str],
+    dependents: Vec<&'static str>,
     generation: i64,
     at: Timestamp,
 }
@@ -50,13 +50,13 @@ impl ConditionSet {
     pub fn new(
         meta: &Meta,
         conditions: &[Condition],
-        dependents: &'static [&'static str],
+        dependents: &[&'static str],
         at: Timestamp,
     ) -> Self {
         let mut set = Self {
             before: conditions.to_vec(),
             now: conditions.to_vec(),
-            dependents,
+            dependents: dependents.to_vec(),
             generation: meta.generation,
             at,
         };

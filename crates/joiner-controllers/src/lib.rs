@@ -9,6 +9,7 @@ pub mod buffer;
 pub mod catalogs;
 pub mod claim;
 pub mod claim_template;
+pub mod class;
 pub mod conditions;
 pub mod context;
 pub mod disruption;

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use joiner_api::types::NodeClaim;
 use joiner_cloud::{
-    CatalogError, ClassKind, Cloud, CloudError, Instance, Interruption, LaunchError, NodeClass,
-    Order, Pending, ProviderId, Registration, RepairPolicy, Termination,
+    CatalogError, ClassKind, ClassStatus, Cloud, CloudError, Instance, Interruption, LaunchError,
+    NodeClass, Order, Pending, ProviderId, Registration, RepairPolicy, Termination,
 };
 use joiner_model::{InstanceType, Name};
 use joiner_runtime::metric_names::{CLOUDPROVIDER_DURATION, CLOUDPROVIDER_ERRORS};
@@ -156,6 +156,19 @@ impl Cloud for MeteredCloud {
             true => types,
             false => without_reservations(types),
         })
+    }
+
+    /// Not measured: upstream has no name for it, its provider's own controller looks.
+    async fn class_status(
+        &self,
+        class: &NodeClass,
+        reserving: bool,
+    ) -> Result<Option<ClassStatus>, CloudError> {
+        tokio::select! {
+            biased;
+            answer = self.inner.class_status(class, reserving) => answer,
+            () = self.clock.sleep(CALL_MAX) => Err(CloudError::other(late(CALL_MAX))),
+        }
     }
 
     async fn launch(&self, order: &Order) -> Result<Instance, LaunchError> {

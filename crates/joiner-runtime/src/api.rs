@@ -94,16 +94,42 @@ impl std::fmt::Debug for Api {
     }
 }
 
+/// Where the API server keeps node classes of a kind: they come from the cloud, so that [`Kind`] does not
+/// know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassPath {
+    /// Group of the API.
+    pub group: &'static str,
+    /// Version of the API.
+    pub version: &'static str,
+    /// Plural, as in paths.
+    pub plural: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+}
+
 /// What to send.
 struct Call<'a> {
     method: &'static str,
     kind: Kind,
+    /// Of node classes: where they are.
+    class: Option<ClassPath>,
     /// `namespace/name`, or the name alone; empty for the collection.
     name: &'a str,
     /// Below the object, for example `status`.
     sub: &'static str,
     body: Value,
     content: &'static str,
+}
+
+impl Call<'_> {
+    /// Group, version, plural and kind of what it is about.
+    fn place(&self) -> (&'static str, &'static str, &'static str, &'static str) {
+        let known = self
+            .class
+            .map(|own| (own.group, own.version, own.plural, own.kind));
+        known.unwrap_or(self.kind.api())
+    }
 }
 
 const JSON: &str = "application/json";
@@ -160,6 +186,7 @@ impl Api {
         self.write(Call {
             method: "POST",
             kind,
+            class: None,
             name: &within,
             sub: "",
             body: object.clone(),
@@ -220,12 +247,42 @@ impl Api {
         self.write(Call {
             method: "PATCH",
             kind,
+            class: None,
             name,
             sub,
             body: patch.clone(),
             content,
         })
         .await
+    }
+
+    /// Changes a node class, or with `sub` its `status`, by a merge patch (RFC 7396).
+    pub async fn patch_class(
+        &self,
+        class: ClassPath,
+        name: &str,
+        sub: &'static str,
+        patch: &Value,
+    ) -> Result<Written, ApiFailure> {
+        self.write(Call {
+            method: "PATCH",
+            kind: Kind::NodeClass,
+            class: Some(class),
+            name,
+            sub,
+            body: patch.clone(),
+            content: MERGE,
+        })
+        .await
+    }
+
+    /// Reads a node class as the server has it now; the world is not told. None when there is none.
+    pub async fn get_class(
+        &self,
+        class: ClassPath,
+        name: &str,
+    ) -> Result<Option<Value>, ApiFailure> {
+        self.read(Kind::NodeClass, Some(class), name).await
     }
 
     /// Deletes an object. One that is gone already is [`ApiFailure::NotFound`].
@@ -240,6 +297,7 @@ impl Api {
         let call = Call {
             method: "DELETE",
             kind,
+            class: None,
             name,
             sub: "",
             body,
@@ -257,6 +315,7 @@ impl Api {
         let call = Call {
             method: "POST",
             kind: Kind::Pod,
+            class: None,
             name: pod,
             sub: "eviction",
             body,
@@ -267,9 +326,19 @@ impl Api {
 
     /// Reads an object as the server has it now; the world is not told. None when there is none.
     pub async fn get(&self, kind: Kind, name: &str) -> Result<Option<Value>, ApiFailure> {
+        self.read(kind, None, name).await
+    }
+
+    async fn read(
+        &self,
+        kind: Kind,
+        class: Option<ClassPath>,
+        name: &str,
+    ) -> Result<Option<Value>, ApiFailure> {
         let call = Call {
             method: "GET",
             kind,
+            class,
             name,
             sub: "",
             body: Value::Null,
@@ -288,8 +357,9 @@ impl Api {
             return Ok(Written::Dry);
         }
         let (kind, method) = (call.kind, call.method);
+        let own = call.place().3;
         let answer = self.send(&call).await?;
-        let own_kind = answer["kind"].as_str() == Some(kind.api().3);
+        let own_kind = answer["kind"].as_str() == Some(own);
         if own_kind {
             let gone = method == "DELETE" && is_final(&answer);
             if gone {
@@ -306,13 +376,13 @@ impl Api {
     async fn pretend(&self, call: &Call<'_>) -> Result<(), ApiFailure> {
         let stands = matches!(
             call.kind,
-            Kind::NodePool | Kind::NodeOverlay | Kind::CapacityBuffer
+            Kind::NodePool | Kind::NodeClass | Kind::NodeOverlay | Kind::CapacityBuffer
         );
         let written = (call.method, call.content, call.sub);
         if !stands || !matches!(written, ("PATCH", MERGE, "" | "status")) {
             return Ok(());
         }
-        let Some(object) = self.get(call.kind, call.name).await? else {
+        let Some(object) = self.read(call.kind, call.class, call.name).await? else {
             return Ok(());
         };
         let mut patch = call.body.clone();
@@ -365,7 +435,7 @@ fn measure(metrics: &Metrics, call: &Call<'_>, error: Option<&kube::Error>, secs
     };
     let labels = [("code", code.as_str()), ("method", call.method)];
     metrics.count(CLIENT_REQUESTS, &labels, 1.0);
-    let (group, version, _, kind) = call.kind.api();
+    let (group, version, _, kind) = call.place();
     let verb = match call.method {
         "POST" => "create",
         "PATCH" => "patch",
@@ -391,7 +461,7 @@ fn is_final(object: &Value) -> bool {
 }
 
 fn path(call: &Call<'_>) -> String {
-    let (group, version, plural, _) = call.kind.api();
+    let (group, version, plural, _) = call.place();
     let mut path = match group {
         "" => format!("/api/{version}"),
         group => format!("/apis/{group}/{version}"),

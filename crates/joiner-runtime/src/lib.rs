@@ -29,7 +29,7 @@ pub mod why;
 mod wire;
 mod world;
 
-pub use api::{Api, ApiFailure, Delete, Written};
+pub use api::{Api, ApiFailure, ClassPath, Delete, Written};
 pub use clock::Clock;
 pub use condition_metrics::{Condition, ConditionMetrics, Seen, Transition};
 pub use decision_file::read_decisions;

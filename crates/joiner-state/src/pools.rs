@@ -5,6 +5,7 @@ use serde::Deserialize as _;
 
 use crate::documents::{Document, Header};
 use crate::error::{Place, ReadError};
+use crate::live::READY_NEEDS;
 use crate::names::Names;
 use crate::objects::Objects;
 use crate::wire::pool::{NodeClaimTemplate, NodePool, NodePoolSpec, Status};
@@ -170,14 +171,17 @@ fn closed(spec: &NodePoolSpec<'_>, status: Option<&Status<'_>>) -> Option<String
     Some(format!("it is not ready{why}"))
 }
 
-/// What the Ready condition says when it says no.
+/// Why a pool is not ready, when its condition Ready says no.
 fn not_ready(conditions: Option<&[Condition<'_>]>) -> Option<String> {
-    let ready = conditions?
-        .iter()
-        .find(|condition| text(&condition.kind) == "Ready")?;
-    if text(&ready.status) != "False" {
-        return None;
-    }
+    let failed = |kind: &str| {
+        let mut all = conditions?.iter();
+        all.find(|own| text(&own.kind) == kind && text(&own.status) == "False")
+    };
+    let ready = failed("Ready")?;
+    // The root only names the conditions that are in the way; those say why.
+    let cause = READY_NEEDS.iter().find_map(|own| failed(own));
+    let cause = cause.filter(|own| !text(&own.message).is_empty());
+    let ready = cause.unwrap_or(ready);
     Some(match (text(&ready.reason), text(&ready.message)) {
         ("", "") => String::new(),
         (reason, "") => format!(": {reason}"),

@@ -9,7 +9,7 @@ use super::Settings;
 use super::addresses::Pool;
 use crate::events::Recorder;
 use crate::fields::{after, condition, created, instant, set_condition};
-use crate::names::{Digest, hex};
+use crate::node_image::{Runs, node_info};
 use crate::scheduler::NODES;
 use crate::scheduler::labels::items;
 use crate::view::{Action, Resource, View};
@@ -190,21 +190,12 @@ impl Machine {
             status.insert("addresses".to_owned(), addresses);
         }
         if !old["nodeInfo"]["kubeletVersion"].is_string() {
-            let id = hex(Digest::default().text(meta::uid(node)).finish());
-            let arch = meta::label(node, "kubernetes.io/arch").unwrap_or("amd64");
-            let info = json!({
-                "machineID": id.repeat(2),
-                "systemUUID": meta::uid(node),
-                "bootID": meta::uid(node),
-                "kernelVersion": "6.12.0",
-                "osImage": "Joiner sandbox",
-                "containerRuntimeVersion": "containerd://2.1.0",
-                "kubeletVersion": settings.version,
-                "kubeProxyVersion": "",
-                "operatingSystem": "linux",
-                "architecture": arch,
-            });
-            status.insert("nodeInfo".to_owned(), info);
+            let runs = Runs {
+                arch: meta::label(node, "kubernetes.io/arch").unwrap_or("amd64"),
+                server: &settings.version,
+                ..Runs::default()
+            };
+            status.insert("nodeInfo".to_owned(), node_info(&runs, meta::uid(node)));
             let port = json!({"kubeletEndpoint": {"Port": 10250}});
             status.insert("daemonEndpoints".to_owned(), port);
         }

@@ -16,6 +16,7 @@ const CLASSES: &[ClassKind] = &[ClassKind {
     version: "v1alpha1",
     kind: "KWOKNodeClass",
     plural: "kwoknodeclasses",
+    finalizer: None,
 }];
 
 /// What the cloud of the tests says of itself.

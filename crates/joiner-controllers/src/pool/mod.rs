@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 pub use counter::usage;
 pub use hash::{Stamps, stamps};
-pub use readiness::readiness;
+pub use readiness::{Silence, readiness};
 pub use registration_health::{Registration, Verdict, registration};
 pub use validation::validation;
 

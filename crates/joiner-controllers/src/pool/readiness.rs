@@ -2,23 +2,38 @@
 
 use futures::FutureExt as _;
 use jiff::Timestamp;
-use joiner_api::types::ConditionStatus;
+use joiner_api::types::{Condition, ConditionStatus};
 use joiner_model::Name;
 use joiner_state::live::{Conditions as _, LiveClass, LivePool};
 use serde_json::json;
 
 use super::{conditions, managed, names, of_pool_or_class, write};
+use crate::class::kind_of;
 use crate::conditions::{ConditionSet, Finished, POOL_DEPENDENTS, READY};
 use crate::context::{Ctx, Failure, Next};
 use crate::engine::Stateless;
 
 const NODE_CLASS_READY: &str = "NodeClassReady";
 
-/// The conditions of a pool whose class is as given. A class that says nothing of being ready is.
+/// Whether a class that says nothing of being ready is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// It is: nobody gives such classes a status.
+    IsReady,
+    /// It is not known yet: the cloud has not looked at the class.
+    IsUnknown,
+}
+
+/// The conditions of a pool whose class is as given.
 #[must_use]
-pub fn readiness(pool: &LivePool, class: Option<&LiveClass>, now: Timestamp) -> Finished {
+pub fn readiness(
+    pool: &LivePool,
+    class: Option<&LiveClass>,
+    silence: Silence,
+    now: Timestamp,
+) -> Finished {
     let mut set = ConditionSet::new(&pool.meta, conditions(pool), POOL_DEPENDENTS, now);
-    match verdict(pool, class) {
+    match verdict(pool, class, silence) {
         Ok(()) => set.set_true(NODE_CLASS_READY),
         Err((reason, message)) => set.set_false(NODE_CLASS_READY, &reason, &message),
     }
@@ -26,7 +41,11 @@ pub fn readiness(pool: &LivePool, class: Option<&LiveClass>, now: Timestamp) -> 
 }
 
 /// Reason and message when the class cannot be used.
-fn verdict(pool: &LivePool, class: Option<&LiveClass>) -> Result<(), (String, String)> {
+fn verdict(
+    pool: &LivePool,
+    class: Option<&LiveClass>,
+    silence: Silence,
+) -> Result<(), (String, String)> {
     let named = format!("{} {}", pool.class.kind, pool.class.name);
     let no = |reason: &str, what: &str| Err((reason.to_owned(), format!("{named} {what}")));
     let Some(class) = class else {
@@ -35,20 +54,46 @@ fn verdict(pool: &LivePool, class: Option<&LiveClass>) -> Result<(), (String, St
     if class.meta.deleting.is_some() {
         return no("NodeClassTerminating", "is being deleted");
     }
-    let Some(ready) = class.condition(READY) else {
-        return Ok(());
+    let ready = class.condition(READY);
+    let status = match (ready, silence) {
+        (Some(ready), _) => ready.status,
+        (None, Silence::IsReady) => ConditionStatus::True,
+        (None, Silence::IsUnknown) => ConditionStatus::Unknown,
     };
-    match ready.status {
+    match status {
         ConditionStatus::True => Ok(()),
         ConditionStatus::Unknown => no(
             "NodeClassReadinessUnknown",
             "does not know yet whether it is ready",
         ),
         ConditionStatus::False => {
-            let reason = ready.reason.as_deref().filter(|reason| !reason.is_empty());
-            let message = ready.message.clone().unwrap_or_default();
+            let reason = ready.and_then(|ready| ready.reason.as_deref());
+            let reason = reason.filter(|reason| !reason.is_empty());
+            let message = format!("{named} is not ready: {}", why_not(class));
             Err((reason.unwrap_or("NodeClassNotReady").to_owned(), message))
         }
+    }
+}
+
+/// What is wrong with a class that is not ready: the root only names the conditions that fail, and
+/// those say why. Conditions that fail because others do add nothing.
+fn why_not(class: &LiveClass) -> String {
+    let failed = |own: &&Condition| own.status == ConditionStatus::False;
+    let text = |own: &Condition| {
+        let given = [&own.message, &own.reason].map(|text| text.clone().unwrap_or_default());
+        given.into_iter().find(|text| !text.is_empty())
+    };
+    let causes =
+        class.conditions.iter().filter(failed).filter(|own| {
+            own.type_ != READY && own.reason.as_deref() != Some("DependenciesNotReady")
+        });
+    let causes: Vec<String> = causes
+        .filter_map(|own| Some(format!("{}: {}", own.type_, text(own)?)))
+        .collect();
+    let root = || class.condition(READY).and_then(text);
+    match causes.is_empty() {
+        true => root().unwrap_or_else(|| "it does not say why".to_owned()),
+        false => causes.join("; "),
     }
 }
 
@@ -59,7 +104,11 @@ async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
         return Ok(Next::Done);
     };
     let class = now.class(&pool.class).map(AsRef::as_ref);
-    let finished = readiness(pool, class, ctx.clock.now());
+    let silence = match kind_of(&*ctx.cloud, &pool.class) {
+        Some(_) => Silence::IsUnknown,
+        None => Silence::IsReady,
+    };
+    let finished = readiness(pool, class, silence, ctx.clock.now());
     if !finished.changed {
         return Ok(Next::Done);
     }
@@ -106,7 +155,7 @@ mod tests {
             ),
             (
                 Some(ready("False", "NoSubnets")),
-                "False NoSubnets: says the class",
+                "False NoSubnets: KWOKNodeClass c is not ready: says the class",
             ),
         ] {
             let mut objects = vec![pool("p", json!({}))];
@@ -114,7 +163,7 @@ mod tests {
             let now = made(objects);
             let own = now.pool("p").unwrap();
             let class = now.class(&own.class).map(AsRef::as_ref);
-            let finished = readiness(own, class, at(2_000_000_000));
+            let finished = readiness(own, class, Silence::IsReady, at(2_000_000_000));
             let condition = finished.conditions.condition(NODE_CLASS_READY).unwrap();
             let shown = format!(
                 "{} {}: {}",

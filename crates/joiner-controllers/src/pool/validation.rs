@@ -53,7 +53,7 @@ pub(super) const VALIDATION: Stateless = Stateless {
 mod tests {
     use super::*;
     use crate::pool::made::{at, made, pool};
-    use crate::pool::readiness;
+    use crate::pool::{Silence, readiness};
     use joiner_api::types::ConditionStatus;
     use joiner_state::live::Conditions as _;
 
@@ -96,7 +96,7 @@ mod tests {
         let second = made(vec![pool("p", status), crate::pool::made::class(json!({}))]);
         let own = second.pool("p").unwrap();
         let class = second.class(&own.class).map(AsRef::as_ref);
-        let finished = readiness(own, class, at(200));
+        let finished = readiness(own, class, Silence::IsReady, at(200));
         assert!(finished.conditions.is_true("Ready"));
         let told: Vec<&str> = finished
             .transitions

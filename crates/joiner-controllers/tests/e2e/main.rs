@@ -13,6 +13,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod annotations;
 mod churn;
+mod classes;
 mod crash;
 mod disruption;
 mod drain;

@@ -27,6 +27,7 @@ pub use meta::{Meta, Owner, rfc3339, time};
 pub use node::{LiveNode, NodeCondition};
 pub use overlays::OverlayVerdict;
 pub use pod::{DoNotDisrupt, LivePod, PROPOSED, Phase};
+pub(crate) use pool::READY_NEEDS;
 pub use pool::{LiveClass, LivePool};
 pub use problem::{Ask, Asked, PLANNED, VirtualPod, planned_text};
 pub use rest::{LiveAttachment, LiveBudget, LiveBuffer, LiveOverlay, LiveScalable, LiveTemplate};

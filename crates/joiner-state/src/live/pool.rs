@@ -69,32 +69,45 @@ impl LivePool {
         let status = self.pool.status.as_ref();
         let conditions = status.and_then(|status| status.conditions.as_deref());
         let conditions = conditions.unwrap_or_default();
-        // The root only names the condition that is in the way; that one says why.
-        let failed = conditions
-            .iter()
-            .filter(|condition| condition.status == ConditionStatus::False);
-        let mut messages = failed.filter_map(|condition| {
-            let message = condition.message.as_deref().unwrap_or_default();
-            let reason = condition.reason.as_deref().unwrap_or_default();
-            let text = if message.is_empty() { reason } else { message };
-            (!text.is_empty()).then(|| (condition.type_ == "Ready", text.to_owned()))
-        });
-        let first = messages.by_ref().min_by_key(|(is_root, _)| *is_root);
-        let awaited = || "its status says nothing yet".to_owned();
-        Some(first.map_or_else(awaited, |(_, text)| text))
+        let failed = |kind: &str| {
+            let mut all = conditions.iter();
+            let own = all.find(|own| own.type_ == kind && own.status == ConditionStatus::False)?;
+            let texts = [own.message.as_deref(), own.reason.as_deref()];
+            let mut texts = texts.into_iter().flatten();
+            texts.find(|text| !text.is_empty()).map(str::to_owned)
+        };
+        // The root only names the conditions that are in the way; those say why.
+        let causes: Vec<String> = READY_NEEDS.iter().filter_map(|own| failed(own)).collect();
+        Some(match causes.is_empty() {
+            true => failed("Ready").unwrap_or_else(|| "its status says nothing yet".to_owned()),
+            false => causes.join("; "),
+        })
     }
 }
 
-/// Why no node can be bought for any pod, given all pools: None when one pool is usable.
+/// What has to be True for a pool to be ready.
+pub(crate) const READY_NEEDS: [&str; 2] = ["ValidationSucceeded", "NodeClassReady"];
+
+/// Why no node can be bought for any pod, given all pools: None when one pool is usable. Nobody here
+/// looks after pools whose class is not `known`.
 #[must_use]
-pub(crate) fn why_no_pool<'p>(pools: impl Iterator<Item = &'p LivePool>) -> Option<String> {
+pub(crate) fn why_no_pool<'p>(
+    pools: impl Iterator<Item = &'p LivePool>,
+    known: impl Fn(&NodeClassRef) -> bool,
+) -> Option<String> {
     let (mut unusable, mut n_static) = (Vec::new(), 0_usize);
     for pool in pools {
         if !pool.is_dynamic() {
             n_static += 1;
             continue;
         }
-        unusable.push((pool.name().clone(), pool.why_unusable()?));
+        let why = pool.why_unusable()?;
+        let NodeClassRef { group, kind, .. } = &pool.class;
+        let why = match known(&pool.class) || pool.meta.deleting.is_some() {
+            true => why,
+            false => format!("the cloud does not know its class, {kind} of {group}"),
+        };
+        unusable.push((pool.name().clone(), why));
     }
     if unusable.is_empty() && n_static > 0 {
         return Some("all NodePools have a fixed number of replicas".to_owned());

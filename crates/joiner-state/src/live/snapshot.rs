@@ -210,7 +210,15 @@ impl Snapshot {
     /// Why no node can be bought for any pod; None when there is a pool that is ready.
     #[must_use]
     pub fn why_no_pool(&self) -> Option<String> {
-        why_no_pool(self.pools.values().map(AsRef::as_ref))
+        let classes = self.listed.iter();
+        let classes: Vec<&str> = (classes.filter(|(kind, _)| *kind == Kind::NodeClass))
+            .map(|(_, class)| class.as_ref())
+            .collect();
+        let known = |class: &NodeClassRef| {
+            let own = format!("{}/{}", class.group, class.kind);
+            classes.is_empty() || classes.contains(&own.as_str())
+        };
+        why_no_pool(self.pools.values().map(AsRef::as_ref), known)
     }
 
     /// All Deployments, ReplicaSets and StatefulSets.

@@ -120,6 +120,22 @@ fn core_066_119_pools_that_cannot_grow_are_closed() {
 }
 
 #[test]
+fn a_pool_that_is_not_ready_says_why() {
+    let condition = |kind: &str, message: &str| {
+        format!("{{type: {kind}, status: 'False', reason: R, message: {message}, lastTransitionTime: '2026-01-01T00:00:00Z'}}")
+    };
+    let conditions = format!(
+        "status: {{conditions: [{}, {}]}}",
+        condition("Ready", "NodeClassReady=False"),
+        condition("NodeClassReady", "no subnets")
+    );
+    let none = "      requirements: []";
+    let text = pool_with("{}", none, &conditions, "");
+    let why = only(&text).closed.unwrap();
+    assert_eq!(&*why, "it is not ready: no subnets", "{text}");
+}
+
+#[test]
 fn the_class_of_a_pool_may_be_missing_but_not_broken() {
     let class = |status: &str| {
         format!(

@@ -10,8 +10,8 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use super::kinds::{
-    CLAIMS, CLASSES, CONFIG_MAPS, DEPLOYMENTS, EVENTS, NODES, PODS, POOLS, What, namespace_of,
-    resource_of,
+    CLAIMS, CLASSES, CONFIG_MAPS, DEPLOYMENTS, EC2_CLASSES, EVENTS, NODES, PODS, POOLS, What,
+    namespace_of, resource_of,
 };
 use super::objects::{condition, merge, n_running, record};
 
@@ -222,6 +222,25 @@ impl Cluster {
                     {"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}]}}}});
         merge(&mut pool, more);
         self.apply(POOLS, pool).await;
+    }
+
+    /// An EC2NodeClass `default` and the same pool of it; `spec` is merged into that of the class.
+    pub async fn ec2_pool(&self, name: &str, spec: Value) {
+        self.ec2_class(spec).await;
+        let class =
+            json!({"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"});
+        let more = json!({"spec": {"template": {"spec": {"nodeClassRef": class}}}});
+        self.pool(name, more).await;
+    }
+
+    /// An EC2NodeClass `default`; `spec` is merged into its own.
+    pub async fn ec2_class(&self, spec: Value) {
+        let tags = json!([{"tags": {"karpenter.sh/discovery": "shop"}}]);
+        let mut class = json!({"metadata": {"name": "default"}, "spec": {"role": "nodes",
+            "amiSelectorTerms": [{"alias": "al2023@latest"}],
+            "subnetSelectorTerms": tags, "securityGroupSelectorTerms": tags}});
+        merge(&mut class, json!({"spec": spec}));
+        self.apply(EC2_CLASSES, class).await;
     }
 
     /// The same pool when so many pods wait: all of them are in one plan, however slowly they were made.

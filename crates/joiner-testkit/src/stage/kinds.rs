@@ -37,6 +37,8 @@ pub const CLASSES: What = (
     "kwoknodeclasses",
     "KWOKNodeClass",
 );
+/// Classes of EC2.
+pub const EC2_CLASSES: What = ("karpenter.k8s.aws", "v1", "ec2nodeclasses", "EC2NodeClass");
 /// Deployments.
 pub const DEPLOYMENTS: What = ("apps", "v1", "deployments", "Deployment");
 /// Daemon sets.

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::kinds::{
-    BUDGETS, BUFFERS, CLAIMS, CLASSES, CONFIG_MAPS, DAEMON_SETS, DEPLOYMENTS, EVENTS, LEASES,
-    NODES, OVERLAYS, PODS, POOLS, REPLICA_SETS, STATEFUL_SETS, STORAGE, TEMPLATES, VOLUME_CLAIMS,
-    VOLUMES, What, resource_of,
+    BUDGETS, BUFFERS, CLAIMS, CLASSES, CONFIG_MAPS, DAEMON_SETS, DEPLOYMENTS, EC2_CLASSES, EVENTS,
+    LEASES, NODES, OVERLAYS, PODS, POOLS, REPLICA_SETS, STATEFUL_SETS, STORAGE, TEMPLATES,
+    VOLUME_CLAIMS, VOLUMES, What, resource_of,
 };
 use crate::control_plane::{ControlPlane, Error};
 
@@ -21,7 +21,7 @@ static PLANE: OnceLock<Option<ControlPlane>> = OnceLock::new();
 static TURN: Mutex<()> = Mutex::const_new(());
 
 /// What a story may leave behind, owners first.
-const SWEPT: [What; 18] = [
+const SWEPT: [What; 19] = [
     BUFFERS,
     OVERLAYS,
     POOLS,
@@ -34,6 +34,7 @@ const SWEPT: [What; 18] = [
     PODS,
     NODES,
     CLASSES,
+    EC2_CLASSES,
     TEMPLATES,
     VOLUME_CLAIMS,
     VOLUMES,

@@ -50,3 +50,36 @@ fn why_no_pool_tells_none_from_none_ready_and_names_the_reason() {
     state.apply(Kind::NodePool, &pool());
     assert_eq!(why(&state), None);
 }
+
+#[test]
+fn only_what_a_pool_needs_is_in_its_way() {
+    let mut state = ClusterState::default();
+    let condition = |kind: &str, message: &str| {
+        json!({"type": kind, "status": "False", "reason": "R", "message": message,
+            "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    };
+    let mut unready = pool();
+    unready["status"] = json!({"conditions": [
+        condition("NodeRegistrationHealthy", "nodes do not register"),
+        condition("NodeClassReady", "no subnets"),
+        condition("ValidationSucceeded", "a taint twice"),
+        condition("Ready", "NodeClassReady=False, ValidationSucceeded=False")]});
+    state.apply(Kind::NodePool, &unready);
+    let why = "no NodePool is ready: general (a taint twice; no subnets)";
+    assert_eq!(state.snapshot().why_no_pool().as_deref(), Some(why));
+}
+
+#[test]
+fn a_pool_of_a_class_of_another_cloud_is_told() {
+    let mut state = ClusterState::default();
+    let mut foreign = pool();
+    foreign["status"] = json!({});
+    foreign["spec"]["template"]["spec"]["nodeClassRef"] =
+        json!({"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "a"});
+    state.apply(Kind::NodePool, &foreign);
+    state.begin(Kind::NodeClass, "karpenter.k8s.aws/EC2NodeClass");
+    state.finish(Kind::NodeClass, "karpenter.k8s.aws/EC2NodeClass");
+    let why = "no NodePool is ready: general (the cloud does not know its class, AKSNodeClass of \
+        karpenter.azure.com)";
+    assert_eq!(state.snapshot().why_no_pool().as_deref(), Some(why));
+}

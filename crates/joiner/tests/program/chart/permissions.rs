@@ -53,7 +53,9 @@ fn assert_answers(plane: &ControlPlane, chart: &Chart, questions: &[Question], e
 }
 
 /// What the controllers and the simulated cloud do, besides reading.
-const NEEDED: [Question; 32] = [
+const NEEDED: [Question; 34] = [
+    ["karpenter.k8s.aws", "ec2nodeclasses", "", "patch", "", ""],
+    ["karpenter.k8s.aws", "ec2nodeclasses", "status", "patch", "", ""],
     ["apps", "deployments", "scale", "patch", "web", ""],
     ["apps", "deployments", "status", "patch", "web", ""],
     ["apps", "replicasets", "status", "patch", "web", ""],
