@@ -15,27 +15,29 @@ use kube::Client;
 pub(crate) struct Embedded(Process);
 
 impl Embedded {
-    /// Starts everything; machines take about as long as those of a real cloud.
-    pub(crate) fn start(client: Client, clock: Clock) -> Self {
-        Self::start_with(client, clock, playground())
+    /// Starts everything; machines take about as long as those of a real cloud, and are bought in this
+    /// region.
+    pub(crate) fn start(client: Client, clock: Clock, region: &str) -> Self {
+        Self::start_with(client, clock, region, playground())
     }
 
     /// For a story that is a day in minutes: what a workload puts up with in a day does not count, and
     /// pods that come together are planned together, though the cluster makes them at the speed of
     /// this machine.
-    pub(crate) fn start_patient(client: Client, clock: Clock) -> Self {
+    pub(crate) fn start_patient(client: Client, clock: Clock, region: &str) -> Self {
         let mut controllers = playground();
         controllers.disruption.moves_per_replica = 0;
         controllers.batching.idle = Some(Duration::from_secs(3));
-        Self::start_with(client, clock, controllers)
+        Self::start_with(client, clock, region, controllers)
     }
 
-    fn start_with(client: Client, clock: Clock, controllers: Settings) -> Self {
+    fn start_with(client: Client, clock: Clock, region: &str, controllers: Settings) -> Self {
         let between = |min, max| Delay::Uniform {
             min: Duration::from_secs(min),
             max: Duration::from_secs(max),
         };
         let cloud = CloudSettings {
+            region: region.to_owned(),
             delays: Delays {
                 launch: between(1, 3),
                 boot: between(20, 30),

@@ -1,6 +1,6 @@
 //! Names of regions that do not exist: what was probably meant, and where to look.
 
-use joiner_catalog::{UnknownRegion, regions};
+use joiner_catalog::{ClassSettings, UnknownRegion, ec2, regions};
 
 /// The most regions that a message suggests.
 const SUGGESTIONS_MAX: usize = 4;
@@ -23,6 +23,12 @@ pub(crate) fn unknown(error: UnknownRegion) -> anyhow::Error {
         "unknown region {:?}; {hint} (joiner catalog --help lists all {n_regions})",
         error.region
     )
+}
+
+/// Makes sure that a region is there; what should be known about its prices.
+pub(crate) fn known(region: &str) -> anyhow::Result<Vec<String>> {
+    let catalog = ec2(region, &ClassSettings::default()).map_err(unknown)?;
+    Ok(catalog.warnings)
 }
 
 /// All regions, for the end of a help text.

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use joiner_runtime::Clock;
+use joiner_runtime::{Clock, LogFormat, LogLevel, LogOutput, LogSettings, install};
 use joiner_sandbox::certificates::Certificates;
 use joiner_sandbox::{Sandbox, Settings, kubeconfig, serve};
 
 use crate::embedded::Embedded;
 use crate::signals::Stop;
+use crate::{region, terminal};
 
 /// Most nodes that a sandbox starts with.
 const NODES_MAX: u32 = 5_000;
@@ -63,6 +64,9 @@ pub(crate) struct SandboxArgs {
     autoscaler: bool,
     /// Seed of names and uids
     #[arg(
+    /// Region of EC2 that the autoscaler buys in, for EC2NodeClasses; `joiner catalog --help` lists all
+    #[arg(long, default_value = "us-east-1")]
+    region: String,
         long,
         default_value_t = 0,
         value_name = "N",
@@ -75,6 +79,9 @@ pub(crate) struct SandboxArgs {
 pub(crate) fn run(args: &SandboxArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     make_way(&args.kubeconfig)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
+    for warning in region::known(&args.region)? {
+        terminal::warn(&warning)?;
+    }
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
@@ -95,10 +102,11 @@ async fn serve_until_stopped(args: &SandboxArgs, out: &mut dyn Write) -> anyhow:
     let clock = Clock::system(args.speed);
     let sandbox = Sandbox::start(clock.clone(), &settings)
         .context("the sandbox refuses its own first objects")?;
+    let _guard = install(&warnings(&clock))?;
     let mut opened = open(&sandbox, &certificates, args.port, &args.kubeconfig).await?;
     let autoscaler = args
         .autoscaler
-        .then(|| Embedded::start(sandbox.client(), clock));
+        .then(|| Embedded::start(sandbox.client(), clock, &args.region));
     let mut answers = None;
     if let Some(autoscaler) = &autoscaler {
         let servers = autoscaler.listen(args.metrics_port).await?;
@@ -162,6 +170,15 @@ pub(crate) async fn open(
 
 /// Says what there is and what to type next.
 fn greet(args: &SandboxArgs, address: SocketAddr, out: &mut dyn Write) -> anyhow::Result<()> {
+/// Only what somebody has to put right is logged; the rest is asked for.
+fn warnings(clock: &Clock) -> LogSettings {
+    let mut settings = LogSettings::new(clock.clone(), crate::build().commit);
+    settings.level = LogLevel::Warn;
+    settings.format = LogFormat::Human;
+    settings.outputs = vec![LogOutput::Stderr];
+    settings
+}
+
     let nodes = match args.nodes {
         1 => "1 node".to_owned(),
         nodes => format!("{nodes} nodes"),

@@ -24,8 +24,10 @@ use self::scene::Scene;
 use self::stage::Stage;
 use self::view::Screen;
 use crate::embedded::Embedded;
+use crate::region;
 use crate::sandbox_cmd;
 use crate::signals::Stop;
+use crate::terminal;
 
 /// How many times faster than real time the demo runs.
 const SPEED: u32 = 20;
@@ -48,6 +50,9 @@ pub(crate) struct DemoArgs {
     /// How many times faster than real time the clock runs
     #[arg(long, default_value_t = SPEED, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60))]
     speed: u32,
+    /// Region of EC2 that is bought in; `joiner catalog --help` lists all
+    #[arg(long, default_value = "us-east-1")]
+    region: String,
     /// Print a plain log, also in a terminal
     #[arg(long)]
     plain: bool,
@@ -55,6 +60,9 @@ pub(crate) struct DemoArgs {
 
 /// Plays the story.
 pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    for warning in region::known(&args.region)? {
+        terminal::warn(&warning)?;
+    }
     if args.keep {
         sandbox_cmd::make_way(&args.kubeconfig)?;
     }
@@ -81,7 +89,7 @@ async fn play(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         true => Some(sandbox_cmd::open(&sandbox, &certificates, 0, &args.kubeconfig).await?),
         false => None,
     };
-    let world = Embedded::start_patient(sandbox.client(), clock.clone());
+    let world = Embedded::start_patient(sandbox.client(), clock.clone(), &args.region);
     let mut answers = None;
     if let Some(door) = &mut door {
         let servers = world.listen(None).await?;

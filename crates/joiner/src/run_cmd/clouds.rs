@@ -34,6 +34,7 @@ pub(super) fn open(
     match name {
         CloudName::Simulated => {}
     }
+    crate::region::known(&flags.region)?;
     let instance_types = match &flags.instance_types {
         Some(path) => {
             let source = sources::read_file(path)?;

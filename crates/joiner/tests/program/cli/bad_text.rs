@@ -192,7 +192,12 @@ fn bad_arguments_exit_with_one() {
 
 #[test]
 fn a_region_that_is_not_there_is_told_in_short() {
-    for command in [&["plan", "-f", "-"][..], &["catalog"]] {
+    for command in [
+        &["plan", "-f", "-"][..],
+        &["catalog"],
+        &["sandbox"],
+        &["demo"],
+    ] {
         let run = |region: &str| joiner(&[command, &["--region", region]].concat());
         let far = run("moon-1");
         far.fails_in_one_line(&[

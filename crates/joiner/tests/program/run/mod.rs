@@ -12,6 +12,7 @@
 )]
 
 mod bad_input;
+mod classes;
 mod cluster;
 mod crash;
 mod drift;
