@@ -5,6 +5,7 @@ mod compat;
 mod control_plane;
 mod deny;
 mod deps;
+mod docs;
 mod generate;
 mod helm;
 mod keys;
@@ -32,7 +33,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Everything that CI runs, in CI's order: format, lints, tests, tidy, deps, deny, generated files.
+    /// Everything that CI runs, in CI's order: format, lints, tests, tidy, deps, deny, generated files,
+    /// outputs in the docs.
     Test,
     /// Everything that takes too long for CI.
     #[command(subcommand)]
@@ -43,6 +45,8 @@ enum Chore {
     Deps,
     /// Checks licenses, versions and sources of all crates against deny.toml.
     Deny,
+    /// Records the outputs that README and docs show, from runs of the commands that they show.
+    Docs(docs::DocsArgs),
     /// Measures price and speed on seeded problems; prints a table.
     Bench(bench::BenchArgs),
     /// Builds and runs a real Kubernetes control plane to test on.
@@ -80,6 +84,7 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
         Chore::Tidy => report(tidy::problems(&root)?),
         Chore::Deps => report(deps::problems(&root)?),
         Chore::Deny => report(deny::problems(&root)?),
+        Chore::Docs(args) => docs::run(&root, args),
         Chore::Bench(args) => bench::run(&root, args),
         Chore::ControlPlane(task) => control_plane::run(&root, task),
         Chore::Helm => helm::run(&root),

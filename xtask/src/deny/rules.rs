@@ -39,7 +39,7 @@ pub(super) fn problems(rules: &Rules, crates: &[Linked]) -> anyhow::Result<Vec<S
             None if !one.is_ours => {
                 problems.push(format!("{of} comes from a folder outside the repository"));
             }
-            _ => {}
+            Some(_) | None => {}
         }
         let any = one.any_version_of.iter();
         problems.extend(any.map(|other| format!("{of} takes any version of {other}")));
@@ -82,8 +82,11 @@ fn licenses(rules: &Rules, crates: &[Linked]) -> anyhow::Result<Vec<String>> {
                 .iter()
                 .filter(|(spec, _)| spec.matches(&one.name, &one.version));
             its.any(|(spec, more)| {
-                let found = more.iter().find(|licensee| licensee.satisfies(wanted));
-                found.is_some_and(|licensee| used.insert(format!("{spec} {licensee}")) || true)
+                let Some(licensee) = more.iter().find(|licensee| licensee.satisfies(wanted)) else {
+                    return false;
+                };
+                used.insert(format!("{spec} {licensee}"));
+                true
             })
         });
         if !is_fine {

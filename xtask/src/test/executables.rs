@@ -11,6 +11,8 @@ use super::step::cargo;
 
 /// The package of benches: neither built nor run by tests.
 pub(super) const BENCHES: &str = "joiner-bench";
+/// The package and the binary of the product.
+const PROGRAM: &str = "joiner";
 /// A part of a test's name that says that it needs the real control plane.
 const REAL: &str = "real";
 
@@ -67,19 +69,53 @@ struct Profile {
     test: bool,
 }
 
+/// What was built.
+#[derive(Default)]
+pub(super) struct Built {
+    pub(super) executables: Vec<Arc<Executable>>,
+    /// The product, which some tests run.
+    pub(super) joiner: Option<PathBuf>,
+}
+
 /// Builds all tests of the workspace.
-pub(super) fn build(root: &Path) -> anyhow::Result<Vec<Arc<Executable>>> {
+pub(super) fn build(root: &Path) -> anyhow::Result<Built> {
+    let text = built(
+        root,
+        &["test", "--workspace", "--exclude", BENCHES, "--no-run"],
+    )?;
+    let executables = text.lines().filter_map(executable).map(Arc::new);
+    Ok(Built {
+        executables: executables.collect(),
+        joiner: text.lines().find_map(program),
+    })
+}
+
+/// Builds the product as tests run it.
+pub(crate) fn build_joiner(root: &Path) -> anyhow::Result<PathBuf> {
+    let text = built(root, &["build", "--package", PROGRAM, "--bin", PROGRAM])?;
+    let joiner = text.lines().find_map(program);
+    joiner.context("cargo does not say where joiner is")
+}
+
+/// What cargo says of everything that it builds.
+fn built(root: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     let mut command = cargo(root);
-    command.args(["test", "--workspace", "--exclude", BENCHES, "--no-run"]);
+    command.args(arguments);
     command.arg("--message-format=json-render-diagnostics");
     let output = command
         .stderr(Stdio::inherit())
         .output()
         .context("cannot run cargo")?;
-    anyhow::ensure!(output.status.success(), "the tests do not build");
-    let text = String::from_utf8(output.stdout).context("cargo prints text")?;
-    let executables = text.lines().filter_map(executable).map(Arc::new);
-    Ok(executables.collect())
+    anyhow::ensure!(output.status.success(), "it does not build");
+    String::from_utf8(output.stdout).context("cargo prints text")
+}
+
+/// The product, if a line of cargo tells of it.
+fn program(line: &str) -> Option<PathBuf> {
+    let message: Message = serde_json::from_str(line).ok()?;
+    let is_program = message.reason == "compiler-artifact" && !message.profile?.test;
+    let path = message.executable?;
+    (is_program && message.target?.name == PROGRAM).then_some(path)
 }
 
 /// The test executable that a line of cargo tells of, if it does.
@@ -174,6 +210,17 @@ mod tests {
         assert!(case("scale_out::one_pod::real").is_real());
         assert!(case("real::one_pod").is_real());
         assert!(!case("scale_out::real_prices").is_real());
+    }
+
+    #[test]
+    fn the_product_is_found_among_what_was_built() {
+        let product = |is_test: bool, kind: &str| {
+            line(is_test, kind).replace("\"name\":\"stories\"", "\"name\":\"joiner\"")
+        };
+        assert!(program(&product(false, "bin")).is_some());
+        assert_eq!(program(&product(true, "bin")), None);
+        assert_eq!(program(&line(false, "bin")), None);
+        assert_eq!(program("not JSON"), None);
     }
 
     #[test]

@@ -16,16 +16,18 @@ mod step;
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use joiner_testkit::control_plane::{
     ControlPlane, FOLDER_VARIABLE, Programs, SHARED_VARIABLE, is_ci,
 };
 
 use crate::control_plane::{self, Found};
-use crate::{deny, deps, generate, helm, report, tidy};
-use executables::{Case, Executable};
+use crate::{deny, deps, docs, generate, helm, report, tidy};
+use executables::{Built, Case, Executable};
 use runner::Settings as RunSettings;
 use step::{CargoStep, Steps};
 
+pub(crate) use executables::build_joiner;
 pub(crate) use step::{Verdict, cargo, run_for};
 
 const FORMAT: CargoStep = CargoStep {
@@ -84,13 +86,16 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
         Ok(verdict)
     })?;
     steps.take("helm", || Ok(helm(root)))?;
-    let mut built = Vec::new();
+    let mut built = Built::default();
     steps.take("build tests", || {
         built = executables::build(root)?;
-        Ok(Verdict::Passed(format!("{} executables", built.len())))
+        Ok(Verdict::Passed(format!(
+            "{} executables",
+            built.executables.len()
+        )))
     })?;
     steps.take("tests", || {
-        let mut cases = executables::cases(&built)?;
+        let mut cases = executables::cases(&built.executables)?;
         cases.retain(|case| !case.is_ignored);
         let outcomes = run_cases(cases, programs.as_ref(), RunSettings::new(root))?;
         results::tell(&outcomes).map(Verdict::Tested)
@@ -106,6 +111,11 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     for (name, check) in checks {
         steps.take(name, || Ok(Verdict::of(check(root).and_then(report))))?;
     }
+    steps.take("docs --check", || {
+        let joiner = built.joiner.as_deref();
+        let joiner = joiner.context("joiner was not built")?;
+        Ok(Verdict::of(docs::stale(root, joiner).and_then(report)))
+    })?;
     steps.sum_up(is_ci())
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn run(root: &Path, soak: &Soak) -> anyhow::Result<()> {
     helm(root);
     check_benches(root)?;
     let built = executables::build(root)?;
-    let mut cases = executables::cases(&built)?;
+    let mut cases = executables::cases(&built.executables)?;
     if let Some(part) = &stories.filter {
         cases.retain(|case| case.full_name().contains(part.as_str()));
     }
