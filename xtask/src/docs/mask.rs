@@ -61,6 +61,11 @@ impl Masks {
         })
     }
 
+    /// Forgets the names of the block before: which of several alike comes up again is chance, too.
+    pub(super) fn next_block(&mut self) {
+        self.known.clear();
+    }
+
     /// A line as it is shown.
     pub(super) fn line(&mut self, line: &str, live: bool) -> String {
         let mut text = line.to_owned();
@@ -208,6 +213,19 @@ mod tests {
         // What was masked once stays as it is.
         let again = masked(&[&first[0], &first[2]], true);
         assert_eq!(again[0].split(' ').next(), Some(again[1].as_str()));
+    }
+
+    #[test]
+    fn blocks_have_names_of_their_own() {
+        let mut masks = Masks::new().unwrap();
+        let mut names = ["ip-10-4-42-64", "ip-10-7-7-7"].map(|name| {
+            masks.next_block();
+            masks.line(name, true)
+        });
+        assert_eq!(names, ["ip-10-0-0-1", "ip-10-0-0-2"]);
+        masks.next_block();
+        names[0] = masks.line("ip-10-4-42-64", true);
+        assert_eq!(names[0], "ip-10-0-0-3");
     }
 
     #[test]

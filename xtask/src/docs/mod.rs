@@ -108,10 +108,7 @@ fn problems(
         } else if changed().next().is_some() {
             std::fs::write(&path, replaced(&text, &blocks))
                 .with_context(|| format!("cannot write {name}"))?;
-            say(&format!(
-                "wrote {name}: {} differ",
-                counted(changed().count())
-            ))?;
+            say(&format!("wrote {name}: {}", counted(changed().count())))?;
         }
     }
     ensure!(
@@ -161,9 +158,12 @@ fn changes(text: &str, block: &Block) -> Vec<(usize, String, String)> {
 fn told(name: &str, text: &str, block: &Block) -> Option<String> {
     let changes = changes(text, block);
     let (line, was, is) = changes.first()?;
-    let n = changes.len();
+    let n = match changes.len() {
+        1 => "1 line".to_owned(),
+        n => format!("{n} lines"),
+    };
     Some(format!(
-        "{name}:{line}: {n} lines of this output have changed: run `cargo xtask docs --filter {name}`\n    \
+        "{name}:{line}: {n} of this output changed: run `cargo xtask docs --filter {name}`\n    \
          shown: {was}\n    is:    {is}"
     ))
 }

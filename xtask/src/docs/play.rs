@@ -60,6 +60,7 @@ pub(super) fn play(place: &Place, blocks: &mut [&mut Block]) -> anyhow::Result<(
     let mut masks = Masks::new()?;
     for (n, block) in blocks.iter_mut().enumerate() {
         let (live, from) = (block.live, block.from.clone());
+        masks.next_block();
         for (k, command) in block.commands.iter_mut().enumerate() {
             if command.expand {
                 let shown = folder.read(&format!("{n}.{k}.shown"))?;
