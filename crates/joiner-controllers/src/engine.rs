@@ -4,7 +4,9 @@
 //! and never looked at in a hot loop: after a failure it waits.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -16,6 +18,7 @@ use joiner_runtime::metric_names::{
 };
 use joiner_state::live::{Change, Snapshot};
 use tokio::sync::broadcast::error::RecvError;
+use tracing::{Instrument, Span};
 
 use crate::context::{Ctx, Failure, Next};
 use crate::pauses::pause_after_failure;
@@ -197,7 +200,6 @@ pub async fn run(controller: Arc<dyn Controller>, ctx: Ctx) {
         tokio::select! {
             biased;
             Some((key, result)) = looks.next(), if !looks.is_empty() => {
-                report(&*controller, &key, &result);
                 queue.done(key, &result, ctx.clock.now());
             }
             change = changes.recv() => match change {
@@ -227,7 +229,10 @@ async fn look(
     key: Name,
 ) -> (Name, Result<Next, Failure>) {
     let started = ctx.clock.now();
-    let result = controller.reconcile(&ctx, &key).await;
+    let span = span(controller.name(), &key, started);
+    let looking = controller.reconcile(&ctx, &key);
+    let result = looking.instrument(span.clone()).await;
+    span.in_scope(|| report(&*controller, &key, &result));
     let took = ctx.clock.now().duration_since(started).as_secs_f64();
     let name = controller.name();
     let outcome = match &result {
@@ -244,6 +249,65 @@ async fn look(
     ctx.metrics
         .observe(RECONCILE_TIME, &[("controller", name)], took);
     (key, result)
+}
+
+/// Group and kind of what a controller looks at, by its name.
+fn looks_at(controller: &str) -> Option<(&'static str, &'static str)> {
+    const KARPENTER: &str = "karpenter.sh";
+    match controller.split('.').next()? {
+        "nodeclaim" => Some((KARPENTER, "NodeClaim")),
+        "nodepool" | "static" => Some((KARPENTER, "NodePool")),
+        "node" => Some(("", "Node")),
+        "eviction-queue" => Some(("", "Pod")),
+        _ => None,
+    }
+}
+
+/// What all lines of one look have in common, as upstream has it.
+fn span(controller: &'static str, key: &Name, now: Timestamp) -> Span {
+    use tracing::field::Empty;
+    // Also lines about errors alone carry it.
+    let span = tracing::error_span!(
+        "reconcile",
+        controller,
+        controller_group = Empty,
+        controller_kind = Empty,
+        NodeClaim = Empty,
+        NodePool = Empty,
+        Node = Empty,
+        Pod = Empty,
+        namespace = Empty,
+        name = Empty,
+        reconcile_id = Empty,
+    );
+    if span.is_disabled() {
+        return span;
+    }
+    span.record("reconcile_id", reconcile_id(controller, key, now));
+    if let Some((group, kind)) = looks_at(controller) {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", &**key));
+        span.record("controller_group", group);
+        span.record("controller_kind", kind);
+        span.record(kind, &**key);
+        span.record("namespace", namespace);
+        span.record("name", name);
+    }
+    span
+}
+
+/// A name for one look, in the form that upstream's have.
+fn reconcile_id(controller: &str, key: &Name, now: Timestamp) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let n = COUNT.fetch_add(1, Ordering::Relaxed);
+    let part = |salt: u64| {
+        let mut hasher = DefaultHasher::new();
+        (salt, n, now.as_nanosecond(), controller, &**key).hash(&mut hasher);
+        hasher.finish()
+    };
+    let (high, low) = (part(0), part(1));
+    let digits = format!("{high:016x}{low:016x}");
+    let [a, b, c, d, e] = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]);
+    format!("{a}-{b}-{c}-{d}-{e}")
 }
 
 fn report(controller: &dyn Controller, key: &Name, result: &Result<Next, Failure>) {

@@ -332,5 +332,8 @@ fn parse(query: &str) -> Result<DecisionQuery, String> {
 }
 
 #[cfg(test)]
+#[path = "crowd_tests.rs"]
+mod crowd_tests;
+#[cfg(test)]
 #[path = "http_tests.rs"]
 mod tests;

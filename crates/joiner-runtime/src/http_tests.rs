@@ -15,7 +15,7 @@ use crate::receipt::UNSCHEDULABLE;
 
 const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-async fn start(settings: HttpSettings, ready: Ready) -> Result<Servers, HttpError> {
+pub(super) async fn start(settings: HttpSettings, ready: Ready) -> Result<Servers, HttpError> {
     let clock = Clock::system(1);
     let metrics = Arc::new(Metrics::new(clock.clone(), &Build::default()));
     let decisions = Decisions::new(&DecisionSettings::default(), Arc::clone(&metrics));
@@ -45,7 +45,7 @@ async fn start(settings: HttpSettings, ready: Ready) -> Result<Servers, HttpErro
     Servers::start(&settings, metrics, receipts, ready).await
 }
 
-fn anywhere() -> HttpSettings {
+pub(super) fn anywhere() -> HttpSettings {
     HttpSettings {
         address: Some(LOCAL),
         metrics_port: 0,
@@ -55,7 +55,7 @@ fn anywhere() -> HttpSettings {
 }
 
 /// Status line and headers, and the body.
-async fn ask(address: SocketAddr, path: &str) -> (String, String) {
+pub(super) async fn ask(address: SocketAddr, path: &str) -> (String, String) {
     ask_as(address, "localhost", path).await
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tracing::Level;
 use tracing::field::{Field, Visit};
 
@@ -81,13 +81,47 @@ impl Visit for Fields {
     }
 }
 
-/// Fields that name objects, and the key that upstream's logs have for each.
+/// Fields that name objects, and the key that upstream's logs have for each: the kind.
 const OBJECTS: &[(&str, &str)] = &[
     ("pool", "NodePool"),
     ("node_claim", "NodeClaim"),
     ("node", "Node"),
     ("pod", "Pod"),
 ];
+/// Kinds that are keys.
+const KINDS: &[&str] = &[
+    "NodePool",
+    "NodeClaim",
+    "Node",
+    "Pod",
+    "NodeOverlay",
+    "NodeClass",
+    "CapacityBuffer",
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
+    "ConfigMap",
+];
+/// Fields whose key has dashes in upstream's logs, or letters that Rust's names do not have.
+const KEYS: &[(&str, &str)] = &[
+    ("reconcile_id", "reconcileID"),
+    ("controller_group", "controllerGroup"),
+    ("controller_kind", "controllerKind"),
+    ("provider_id", "provider-id"),
+    ("instance_type", "instance-type"),
+    ("capacity_type", "capacity-type"),
+    ("command_id", "command-id"),
+];
+/// Fields that say nothing new to people.
+const FOR_SCRIPTS: &[&str] = &[
+    "controller_group",
+    "controller_kind",
+    "namespace",
+    "name",
+    "reconcile_id",
+];
+/// Fields whose text is JSON.
+const NESTED: &[&str] = &["disrupted-nodes", "replacement-nodes"];
 
 /// One line.
 pub(crate) struct Line<'a> {
@@ -100,22 +134,31 @@ pub(crate) struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// As JSON, with upstream's keys.
+    /// As JSON, with upstream's keys in upstream's order.
     pub(crate) fn json(&self) -> String {
-        let mut line = Map::new();
-        line.insert("level".to_owned(), json!(self.level.as_str()));
-        line.insert("time".to_owned(), json!(format!("{:.3}", self.now)));
-        line.insert("logger".to_owned(), json!("controller"));
+        let mut line = vec![
+            ("level", json!(self.level.as_str())),
+            ("time", json!(format!("{:.3}", self.now))),
+            ("logger", json!("controller")),
+        ];
         if let Some((file, number)) = self.caller {
-            line.insert("caller".to_owned(), json!(format!("{file}:{number}")));
+            line.push(("caller", json!(format!("{file}:{number}"))));
         }
-        line.insert("message".to_owned(), json!(self.fields.message));
-        line.insert("commit".to_owned(), json!(self.commit));
+        line.push(("message", json!(self.fields.message)));
+        line.push(("commit", json!(self.commit)));
         for (name, value) in &self.fields.others {
-            let (key, value) = shown(name, value);
-            line.insert(key.to_owned(), value);
+            let Some((key, value)) = shown(name, value) else {
+                continue;
+            };
+            // Two fields may be spelled differently and mean the same.
+            match line.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, known)) => *known = value,
+                None => line.push((key, value)),
+            }
         }
-        let mut text = Value::Object(line).to_string();
+        let pairs = line.iter();
+        let pairs = pairs.map(|(key, value)| format!("{}:{value}", json!(key)));
+        let mut text = format!("{{{}}}", pairs.collect::<Vec<_>>().join(","));
         text.push('\n');
         text
     }
@@ -130,7 +173,9 @@ impl Line<'_> {
             self.level.as_str(),
             one_line(&self.fields.message)
         );
-        for (name, value) in &self.fields.others {
+        let read =
+            |(name, _): &&(&str, Value)| !NESTED.contains(name) && !FOR_SCRIPTS.contains(name);
+        for (name, value) in self.fields.others.iter().filter(read) {
             let value = value
                 .as_str()
                 .map_or_else(|| value.to_string(), str::to_owned);
@@ -154,18 +199,27 @@ fn one_line(text: &str) -> String {
     text.replace('\n', "\\n")
 }
 
-/// Key and value of a field in JSON.
-fn shown<'a>(name: &'a str, value: &Value) -> (&'a str, Value) {
-    if name == "reconcile_id" {
-        return ("reconcileID", value.clone());
+/// Key and value of a field in JSON; none for an object without a name.
+fn shown<'a>(name: &'a str, value: &Value) -> Option<(&'a str, Value)> {
+    if let Some((_, key)) = KEYS.iter().find(|(field, _)| *field == name) {
+        return Some((key, value.clone()));
     }
-    let object = OBJECTS.iter().find(|(field, _)| *field == name);
-    let (Some((_, key)), Some(text)) = (object, value.as_str()) else {
-        return (name, value.clone());
+    let text = value.as_str();
+    if NESTED.contains(&name)
+        && let Some(nested) = text.and_then(|text| serde_json::from_str(text).ok())
+    {
+        return Some((name, nested));
+    }
+    let field = OBJECTS.iter().find(|(field, _)| *field == name);
+    let kind = field.map(|(_, kind)| *kind);
+    let kind = kind.or_else(|| KINDS.iter().find(|kind| **kind == name).copied());
+    let (Some(kind), Some(text)) = (kind, text) else {
+        return Some((name, value.clone()));
     };
     let object = match text.split_once('/') {
         Some((namespace, name)) => json!({"name": name, "namespace": namespace}),
+        None if text.is_empty() => return None,
         None => json!({"name": text}),
     };
-    (key, object)
+    Some((kind, object))
 }

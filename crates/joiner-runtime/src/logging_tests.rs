@@ -51,6 +51,9 @@ async fn json_has_upstreams_keys() {
         tracing::error!(error = &error as &dyn std::error::Error, "failed");
         tracing::warn!("someone should look");
     });
+    let order = ["level", "time", "logger", "message", "commit", "controller"];
+    let places = order.map(|key| lines[0].find(&format!("\"{key}\":")).unwrap());
+    assert!(places.is_sorted(), "{}", lines[0]);
     let lines = json(&lines);
     assert_eq!(lines.len(), 3);
     let expected = serde_json::json!({"level": "INFO", "time": "2023-11-14T22:13:20.000Z",
@@ -62,6 +65,53 @@ async fn json_has_upstreams_keys() {
     assert_eq!(lines[1]["level"], "ERROR");
     assert_eq!(lines[1]["error"], "no \"way\"\nat all");
     assert_eq!(lines[2]["level"], "WARN");
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_are_objects_however_their_fields_are_spelled() {
+    let lines = logged(LogLevel::Info, LogFormat::Json, || {
+        tracing::info!(
+            NodeClaim = "general-1",
+            NodePool = "general",
+            Node = "",
+            Pod = "web/api-0",
+            Deployment = "web/api",
+            "provider-id" = "kwok://x",
+            "launched nodeclaim"
+        );
+        tracing::info!(
+            pool = "general",
+            node_claim = "general-1",
+            provider_id = "kwok://x",
+            instance_type = "c-1x",
+            capacity_type = "spot",
+            command_id = "c1",
+            "disrupted-nodes" = r#"[{"Node":{"name":"n1"}}]"#,
+            pods = "not/an/object",
+            "again"
+        );
+    });
+    let lines = json(&lines);
+    let named = |name: &str| serde_json::json!({"name": name});
+    let api = serde_json::json!({"name": "api", "namespace": "web"});
+    assert_eq!(lines[0]["NodeClaim"], named("general-1"));
+    assert_eq!(lines[0]["NodePool"], named("general"));
+    assert!(
+        lines[0].get("Node").is_none(),
+        "one without a name: {}",
+        lines[0]
+    );
+    assert_eq!(lines[0]["Pod"]["namespace"], "web");
+    assert_eq!(lines[0]["Deployment"], api);
+    assert_eq!(lines[1]["NodeClaim"], named("general-1"));
+    assert_eq!(lines[1]["NodePool"], named("general"));
+    for line in &lines {
+        assert_eq!(line["provider-id"], "kwok://x");
+    }
+    let rest = &lines[1];
+    let kinds = ["instance-type", "capacity-type", "command-id", "pods"].map(|key| &rest[key]);
+    assert_eq!(kinds, ["c-1x", "spot", "c1", "not/an/object"]);
+    assert_eq!(rest["disrupted-nodes"][0]["Node"], named("n1"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,6 +140,8 @@ async fn levels_let_through_what_they_say() {
 #[tokio::test(start_paused = true)]
 async fn people_get_one_line_each_too() {
     let lines = logged(LogLevel::Info, LogFormat::Human, || {
+        let span = tracing::info_span!("reconcile", namespace = "", reconcile_id = "r1");
+        let _entered = span.enter();
         tracing::info!(pool = "general", why = "no room", "two\nlines");
     });
     assert_eq!(

@@ -152,7 +152,7 @@ fn run(cli: &Cli) -> anyhow::Result<Outcome> {
 fn build() -> joiner_runtime::Build {
     joiner_runtime::Build {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        ..joiner_runtime::Build::default()
+        commit: env!("JOINER_BUILT_FROM").to_owned(),
     }
 }
 

@@ -94,7 +94,13 @@ async fn taint(ctx: &Ctx, claim: &str) -> Result<(), Failure> {
     };
     let patch = taints::patch(node, &taints::with(node, &DISRUPTED_TAINT));
     ctx.api.patch(Kind::Node, node.name(), &patch).await?;
-    tracing::info!(Node = &**node.name(), "tainted node");
+    tracing::info!(
+        Node = &**node.name(),
+        NodeClaim = &**claim.name(),
+        taint.Key = DISRUPTED_TAINT.key,
+        taint.Effect = "NoSchedule",
+        "tainted node"
+    );
     Ok(())
 }
 

@@ -18,6 +18,7 @@ use joiner_runtime::receipt::{
 };
 use joiner_runtime::{Decision as Record, Event};
 use joiner_state::live::{DoNotDisrupt, LivePod, Snapshot};
+use serde_json::{Value, json};
 
 use super::intent::Intent;
 use super::{NAME, Order};
@@ -30,6 +31,8 @@ use crate::upkeep::is_managed;
 const UNCONSOLIDATABLE_EVERY: Duration = Duration::from_secs(15 * 60);
 /// That a budget allows nothing is told this often at most.
 const BUDGET_EVERY: Duration = Duration::from_secs(60);
+/// Nodes in one line of the log.
+const LISTED_MAX: usize = 100;
 /// Moves in one record.
 const MOVES_MAX: usize = 2_000;
 
@@ -298,6 +301,29 @@ pub(super) fn rejected(ctx: &Ctx, order: &Order, rejection: Option<&Rejection>) 
     }
 }
 
+/// Claims for the log, with their nodes, as upstream lists them.
+fn listed(now: &Snapshot, claims: &[String]) -> String {
+    let one = |name: &String| {
+        let mut shown = json!({"NodeClaim": {"name": name}});
+        let Some(claim) = now.claim(name) else {
+            return shown;
+        };
+        if let Some(node) = claim.node_name() {
+            shown["Node"] = json!({"name": node});
+        }
+        for (key, label) in [
+            ("capacity-type", keys::CAPACITY_TYPE),
+            ("instance-type", keys::INSTANCE_TYPE),
+        ] {
+            if let Some(value) = claim.meta.label(label) {
+                shown[key] = json!(value);
+            }
+        }
+        shown
+    };
+    Value::from_iter(claims.iter().take(LISTED_MAX).map(one)).to_string()
+}
+
 /// In a dry run.
 pub(super) fn would_begin(order: &Order, intent: &Intent) {
     tracing::info!(
@@ -312,13 +338,19 @@ pub(super) fn would_begin(order: &Order, intent: &Intent) {
 /// A command is under way.
 pub(super) fn begun(ctx: &Ctx, order: &Order, intent: &Intent) {
     let command = &order.command;
+    let now = ctx.world.snapshot();
     tracing::info!(
         controller = NAME,
         command_id = intent.id,
-        reason = intent.reason,
+        reason = intent.reason.to_lowercase(),
         decision = intent.decision(),
         nodes = order.nodes.join(","),
         replacements = intent.replacements.join(","),
+        "disrupted-node-count" = intent.members.len(),
+        "replacement-node-count" = intent.replacements.len(),
+        "pod-count" = intent.moves,
+        "disrupted-nodes" = listed(&now, &intent.members),
+        "replacement-nodes" = listed(&now, &intent.replacements),
         price_before = %command.price_before,
         price_after = %command.price_after,
         why = command.why,

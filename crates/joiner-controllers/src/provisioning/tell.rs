@@ -27,15 +27,18 @@ const REASONS_MAX: usize = 5;
 const MESSAGE_MAX: usize = 950;
 /// Other types that are written down for a node.
 const NEXT_BEST_MAX: usize = 3;
+/// Pods in one line.
+const PODS_SHOWN_MAX: usize = 5;
 /// Instance types in one line.
 const TYPES_SHOWN_MAX: usize = 4;
 
 /// The log lines that people know.
 pub(super) fn found(asked: &Asked, plan: &Plan) {
-    let pending = asked.problem.pending().count();
+    let pending: Vec<PodIx> = asked.problem.pending().collect();
     tracing::info!(
         controller = NAME,
-        pods = pending,
+        Pods = some_pods(&asked.problem, &pending),
+        pods = pending.len(),
         "found provisionable pod(s)"
     );
     if !plan.launches.is_empty() {
@@ -48,6 +51,17 @@ pub(super) fn found(asked: &Asked, plan: &Plan) {
             lower_bound_per_hour = %plan.cost.bound,
             "computed new nodeclaim(s) to fit pod(s)"
         );
+    }
+}
+
+/// The first pods of many, as upstream lists them.
+fn some_pods(problem: &Problem, pods: &[PodIx]) -> String {
+    let shown = pods.iter().take(PODS_SHOWN_MAX);
+    let names = shown.map(|pod| &*problem.pods[pod.0 as usize].name);
+    let names = names.collect::<Vec<_>>().join(", ");
+    match pods.len().saturating_sub(PODS_SHOWN_MAX) {
+        0 => names,
+        n_more => format!("{names} and {n_more} other(s)"),
     }
 }
 

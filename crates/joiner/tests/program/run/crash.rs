@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use joiner_testkit::Random;
+use serde_json::Value;
 
 use crate::run::cluster::Served;
 use crate::run::process::Joiner;
@@ -27,9 +28,10 @@ pub(crate) type Launches = BTreeMap<String, BTreeSet<String>>;
 
 pub(crate) fn note(launches: &mut Launches, joiner: &Joiner) {
     for line in joiner.told("launched nodeclaim") {
-        let text = |key: &str| line[key].as_str().unwrap().to_owned();
-        let machines = launches.entry(text("NodeClaim")).or_default();
-        machines.insert(text("provider-id"));
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let claim = text(&line["NodeClaim"]["name"]);
+        let machines = launches.entry(claim).or_default();
+        machines.insert(text(&line["provider-id"]));
     }
 }
 

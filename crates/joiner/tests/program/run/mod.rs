@@ -18,6 +18,7 @@ mod crash;
 mod drift;
 mod faults;
 mod leader;
+mod lines;
 mod permissions;
 mod process;
 mod proxy;

@@ -10,6 +10,15 @@ use joiner_testkit::stage::{CLAIMS, Cluster, EVENTS, LEASES, NODES, POOLS};
 
 const ALONE: &str = "--disable-leader-election";
 
+/// What the program was built from: seven digits, unless there is no repository.
+fn commit() -> &'static str {
+    let commit = env!("JOINER_BUILT_FROM");
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let is_digits = commit.len() == 7 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    assert!(is_digits || !root.join(".git").exists(), "{commit}");
+    commit
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_says_what_it_does() {
     let cluster = Served::embedded().await;
@@ -35,10 +44,39 @@ async fn it_says_what_it_does() {
         for line in joiner.told(message) {
             assert_eq!(line["level"], "INFO");
             assert!(line["time"].as_str().unwrap().ends_with('Z'), "{line}");
-            let name = line["NodeClaim"].as_str().unwrap();
+            let name = line["NodeClaim"]["name"].as_str().unwrap();
             assert!(name.starts_with("general-"), "{line}");
+            assert_eq!(line["NodePool"], json!({"name": "general"}), "{line}");
+            let needs_node = ["registered nodeclaim", "initialized nodeclaim"].contains(&message);
+            let has_node = line["Node"]["name"]
+                .as_str()
+                .is_some_and(|name| !name.is_empty());
+            assert!(has_node || !needs_node, "{line}");
+            if message != "created nodeclaim" {
+                assert_eq!(line["controller"], "nodeclaim.lifecycle");
+                assert_eq!(line["controllerKind"], "NodeClaim");
+                assert_eq!(line["name"], line["NodeClaim"]["name"]);
+                assert_eq!(line["reconcileID"].as_str().unwrap().len(), 36, "{line}");
+            }
         }
     }
+    let lines = joiner.lines();
+    let commit = commit();
+    for line in &lines {
+        assert_eq!(line["commit"], commit, "{line}");
+        assert_eq!(line["logger"], "controller", "{line}");
+        for kind in ["NodeClaim", "NodePool", "Node", "Pod"] {
+            let object = line.get(kind);
+            let is_object = object.is_none_or(|object| object["name"].is_string());
+            assert!(is_object, "{kind} is no object: {line}");
+        }
+    }
+    assert!(!joiner.told("found provisionable pod(s)").is_empty());
+    assert!(
+        !joiner
+            .told("computed new nodeclaim(s) to fit pod(s)")
+            .is_empty()
+    );
     assert_eq!(joiner.get("health", "/healthz").await, (200, "ok".into()));
     assert_eq!(joiner.get("health", "/readyz").await.0, 200);
     assert_eq!(joiner.get("health", "/elsewhere").await.0, 404);
