@@ -116,6 +116,14 @@ impl World {
         self.tell(News::Pretended(kind, Box::new(object))).await;
     }
 
+    /// Shows an object as it is, though something was pretended of it: others have written it meanwhile.
+    pub async fn believe(&self, kind: Kind, object: Value) {
+        let pretended = uid(&object).and_then(|uid| lock(&self.pretended).remove(&uid));
+        if pretended.is_some() {
+            self.tell(News::Pretended(kind, Box::new(object))).await;
+        }
+    }
+
     async fn tell(&self, news: News) {
         let (done, published) = oneshot::channel();
         // A closed inbox means that the process is ending; nobody will read.
@@ -282,6 +290,10 @@ mod tests {
         assert!(is_ready(), "patches add up");
         world.note(Kind::NodePool, pool("2", "a")).await;
         assert!(is_ready(), "the watch told of a change by others");
+        world.believe(Kind::NodePool, pool("2", "a")).await;
+        assert!(!is_ready(), "others say how it stands");
+        world.pretend(Kind::NodePool, pool("2", "a"), &ready).await;
+        assert!(is_ready());
         world.note_gone(Kind::NodePool, pool("3", "a")).await;
         world.note(Kind::NodePool, pool("4", "b")).await;
         assert!(!is_ready(), "another of the same name");

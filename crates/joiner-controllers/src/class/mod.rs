@@ -80,7 +80,11 @@ async fn look(ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
     }
     if ctx.api.is_dry_run() {
         let found = ctx.api.get_class(path(kind), &class.reference.name).await?;
-        if found.is_none_or(|found| says_how_it_stands(&found)) {
+        let Some(found) = found else {
+            return Ok(Next::Done);
+        };
+        if says_how_it_stands(&found) {
+            ctx.world.believe(Kind::NodeClass, found).await;
             return Ok(Next::Done);
         }
     }

@@ -138,9 +138,9 @@ async fn a_dry_run_plans_for_a_class_without_a_status(stage: &Stage) {
     stage
         .until("nodes are planned", 60, async |stage| stage.n_planned() > 0)
         .await;
-    let class = class(stage).await.unwrap();
-    assert_eq!(class["status"], Value::Null);
-    assert_eq!(class["metadata"]["finalizers"], Value::Null);
+    let own = class(stage).await.unwrap();
+    assert_eq!(own["status"], Value::Null);
+    assert_eq!(own["metadata"]["finalizers"], Value::Null);
     let pool = stage.list(POOLS).await.remove(0);
     assert_eq!(pool["status"]["conditions"], Value::Null);
     assert!(
@@ -150,6 +150,16 @@ async fn a_dry_run_plans_for_a_class_without_a_status(stage: &Stage) {
             .iter()
             .all(|own| own["source"]["component"] != "karpenter")
     );
+    // Who says how the class stands knows better, whenever that is.
+    let broken = json!({"conditions": [{"type": "Ready", "status": "False", "reason": "NoQuota",
+        "message": "the quota is used up", "lastTransitionTime": "2026-01-01T00:00:00Z"}]});
+    stage.patch_status(EC2_CLASSES, "default", broken).await;
+    stage
+        .until("the reason is known", 60, async |stage| {
+            let why = stage.autoscaler().ctx().world.snapshot().why_no_pool();
+            why.is_some_and(|why| why.contains("the quota is used up"))
+        })
+        .await;
 }
 
 on_both!(a_dry_run_finds_what_is_wrong_with_a_class, dry());
