@@ -9,6 +9,9 @@ use regex::{Captures, Regex};
 /// Letters of names that Kubernetes draws.
 const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
+/// Stands for a column that a name has lost.
+const LOST: char = '\u{1}';
+
 /// In every block.
 const ALWAYS: [(&str, &str); 3] = [
     (r"\b\d+(?:\.\d+)? (ms|µs)\b", "… ms"),
@@ -129,12 +132,8 @@ fn in_place(text: &str, regex: &Regex, mut by: impl FnMut(&Captures<'_>) -> Stri
             line.extend(std::iter::repeat_n(' ', pad));
         }
         line.push_str(&masked);
-        if !is_number
-            && text[whole.end()..]
-                .trim_start_matches(|c| c != ' ')
-                .starts_with("  ")
-        {
-            line.extend(std::iter::repeat_n('\u{1}', pad));
+        if !is_number {
+            line.extend(std::iter::repeat_n(LOST, pad));
         }
         rest = whole.end();
     }
@@ -142,19 +141,21 @@ fn in_place(text: &str, regex: &Regex, mut by: impl FnMut(&Captures<'_>) -> Stri
     settle(&line)
 }
 
-/// Moves the width that names have lost behind the words that they are part of.
+/// Adds the width that names have lost to the gap that comes next, if one does.
 fn settle(line: &str) -> String {
     let mut settled = String::new();
-    let mut owed = 0;
-    for c in line.chars() {
-        match c {
-            '\u{1}' => owed += 1,
-            ' ' => {
-                settled.extend(std::iter::repeat_n(' ', owed + 1));
+    let (mut owed, mut rest) = (0, line);
+    while let Some(c) = rest.chars().next() {
+        if c == LOST {
+            owed += 1;
+        } else {
+            if owed > 0 && rest.starts_with("  ") {
+                settled.extend(std::iter::repeat_n(' ', owed));
                 owed = 0;
             }
-            other => settled.push(other),
+            settled.push(c);
         }
+        rest = &rest[c.len_utf8()..];
     }
     settled
 }
@@ -233,10 +234,14 @@ mod tests {
         let lines = [
             "a            32 s    $0.096  1 m5.large",
             "-  ip-10-79-117-118.ec2.internal  t3a.small",
+            "EC2 takes ip-10-79-117-119.ec2.internal back  41 s  $0",
+            "web-656dfd485d-7f4vs on ip-10-4-42-64.ec2.internal; cpu 1",
         ];
         let expected = [
             "a             … s    $0.096  1 m5.large",
             "-  ip-10-0-0-1.ec2.internal       t3a.small",
+            "EC2 takes ip-10-0-0-2.ec2.internal back        … s  $0",
+            "web-656dfd485d-dthdm on ip-10-0-0-3.ec2.internal; cpu 1",
         ];
         assert_eq!(masked(&lines, true), expected);
     }
