@@ -26,6 +26,8 @@ pub struct Ec2Catalog {
     pub well_known: BTreeSet<Name>,
     /// `USD`, or `CNY` where prices are in yuan.
     pub currency: &'static str,
+    /// The region that the prices are of: another one where there is no table of this one's.
+    pub prices_of: &'static str,
 }
 
 /// The catalog of a region under a node class: every zone, on-demand and spot.
@@ -51,6 +53,7 @@ pub fn ec2(region: &str, settings: &ClassSettings) -> Result<Ec2Catalog, Unknown
         warnings: prices.warnings,
         well_known: ec2_well_known(),
         currency: prices.currency,
+        prices_of: prices.source,
     })
 }
 
@@ -195,6 +198,9 @@ mod tests {
     #[test]
     fn prices_of_another_region_come_with_a_warning() {
         let warnings = |region| ec2(region, &ClassSettings::default()).unwrap().warnings;
+        let prices_of = |region| ec2(region, &ClassSettings::default()).unwrap().prices_of;
+        assert_eq!(prices_of("us-gov-west-1"), "us-gov-west-1");
+        assert_eq!(prices_of("eu-west-1"), "us-east-1");
         assert!(warnings("us-east-1").is_empty());
         assert!(warnings("us-gov-west-1").is_empty());
         assert_eq!(

@@ -15,6 +15,7 @@ mod kwok;
 mod labels;
 mod names;
 mod overhead;
+mod price_list;
 pub mod query;
 mod region;
 mod settings;
@@ -25,6 +26,7 @@ pub use ec2::{Ec2Catalog, ec2, ec2_type};
 pub use kwok::{kwok_generic, kwok_rules, kwok_well_known};
 pub use labels::ec2_well_known;
 pub use overhead::Overhead;
+pub use price_list::{BadPriceLine, PriceList};
 pub use region::{UnknownRegion, Zone, regions, zones};
 pub use settings::{
     AmiFamily, BlockDevice, ClassSettings, InterfaceKind, NetworkInterface, PlacementGroup,

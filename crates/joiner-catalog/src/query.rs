@@ -15,7 +15,7 @@ use joiner_model::{InstanceType, NanoDollars, ResourceName, keys};
 
 use crate::labels;
 use crate::table::parse_price;
-pub use render::{Format, render};
+pub use render::{Format, Look, render};
 pub use span::{BadRange, Span};
 
 /// What to list. An empty filter lets everything through.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use joiner_model::NanoDollars;
+use joiner_model::{NanoDollars, edits};
 use rustc_hash::FxHashMap;
 
 use crate::table;
@@ -70,6 +70,8 @@ pub(crate) struct Prices {
     /// The region's own name, from the table.
     pub(crate) region: &'static str,
     pub(crate) currency: &'static str,
+    /// The region that the prices are of.
+    pub(crate) source: &'static str,
     pub(crate) warnings: Vec<String>,
     by_type: FxHashMap<(&'static str, &'static str), NanoDollars>,
 }
@@ -91,11 +93,12 @@ impl Prices {
         if region == CHINA {
             warnings.push(format!("prices in {CHINA} are in yuan (CNY), not dollars"));
         }
-        let source = if own { region } else { FALLBACK };
+        let source: &'static str = if own { region } else { FALLBACK };
         let by_type = table::prices(source).into_iter().flatten().collect();
         Ok(Self {
             region,
             currency,
+            source,
             warnings,
             by_type,
         })
@@ -137,25 +140,6 @@ fn unknown(region: &str) -> UnknownRegion {
     }
 }
 
-/// How many letters must be added, dropped or changed to get from one text to the other.
-fn edits(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.bytes().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (slot, b) in row.iter_mut().skip(1).zip(to.bytes()) {
-            let change = diagonal + usize::from(a != b);
-            diagonal = *slot;
-            left = change.min(diagonal + 1).min(left + 1);
-            *slot = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or(from.len())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,13 +156,6 @@ mod tests {
         assert_eq!(zones("eu").unwrap_err().near.len(), 8);
         assert_eq!(zones("").unwrap_err().near.len(), 38);
         assert_eq!(zones("us_west_2").unwrap_err().near, ["us-west-2"]);
-    }
-
-    #[test]
-    fn edits_count_letters() {
-        assert_eq!(edits("", "abc"), 3);
-        assert_eq!(edits("abc", ""), 3);
-        assert_eq!(edits("kitten", "sitting"), 3);
     }
 
     #[test]

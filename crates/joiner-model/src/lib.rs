@@ -11,6 +11,7 @@ mod catalog;
 pub mod keys;
 mod labels;
 mod money;
+mod near;
 mod node;
 mod plan;
 mod pod;
@@ -25,6 +26,7 @@ mod taint;
 pub use catalog::{InstanceType, Offering, OfferingIx, TypeIx};
 pub use labels::Labels;
 pub use money::NanoDollars;
+pub use near::{edits, nearest};
 pub use node::{Node, NodeIx};
 pub use plan::{Cost, Launch, Placement, Plan, Unplaced};
 pub use pod::{
@@ -33,7 +35,7 @@ pub use pod::{
 };
 pub use pool::{Daemon, DaemonIx, Pool, PoolIx, none_ready};
 pub use problem::{MinValuesPolicy, Policy, PreferencePolicy, Problem, StepLimit};
-pub use refusal::{PoolRefusal, Refusal, Ruling};
+pub use refusal::{Absent, PoolRefusal, Refusal, Ruling};
 pub use requirement::{Incompatible, Operator, Requirement, RequirementError, Requirements};
 pub use resources::{ResourceName, Resources, render_amount};
 pub use selector::{Selector, SelectorExpr, SelectorOp};

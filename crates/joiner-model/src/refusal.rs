@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{Name, ResourceName, Taint, requirement::Incompatible, resources::render_roughly};
+use crate::{
+    Name, ResourceName, Taint, keys, requirement::Incompatible, resources::render_roughly,
+};
 
 /// One reason why a pod is left over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +13,13 @@ pub enum Refusal {
     Ignored(Name),
     /// There is no pool to buy from.
     NoPools,
+    /// A zone or instance type is named that there is none of.
+    Absent {
+        /// The pool that names it; the pod itself if there is none.
+        pool: Option<Name>,
+        /// What is named.
+        absent: Absent,
+    },
     /// A pool cannot hold it.
     Pool(PoolRefusal),
     /// Nodes that exist cannot hold it either.
@@ -20,6 +29,17 @@ pub enum Refusal {
         /// What rules out most of them.
         ruling: Ruling,
     },
+}
+
+/// A zone or an instance type that there is none of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// The label key that stands for it.
+    pub key: Name,
+    /// The name.
+    pub value: Name,
+    /// Names that may have been meant.
+    pub near: Vec<Name>,
 }
 
 /// Why one pool cannot hold a pod.
@@ -122,6 +142,11 @@ impl fmt::Display for Refusal {
         match self {
             Self::Ignored(why) => f.write_str(why),
             Self::NoPools => f.write_str("there is no NodePool to buy a node from"),
+            Self::Absent { pool: None, absent } => absent.fmt(f),
+            Self::Absent {
+                pool: Some(pool),
+                absent,
+            } => write!(f, "pool {pool:?} names a value that is not there: {absent}"),
             Self::Pool(PoolRefusal {
                 pool,
                 ruling,
@@ -146,6 +171,23 @@ impl fmt::Display for Refusal {
                     "none of {n_nodes} existing nodes will do: a node {ruling}"
                 )
             }
+        }
+    }
+}
+
+impl fmt::Display for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.key.as_ref() {
+            keys::ZONE => "zone",
+            keys::INSTANCE_TYPE => "instance type",
+            key => key,
+        };
+        write!(f, "{what} {:?} does not exist in the catalog", self.value)?;
+        let near: Vec<String> = self.near.iter().map(|name| format!("{name:?}")).collect();
+        match near.split_last() {
+            None => Ok(()),
+            Some((only, [])) => write!(f, "; did you mean {only}?"),
+            Some((last, others)) => write!(f, "; did you mean {} or {last}?", others.join(", ")),
         }
     }
 }
@@ -242,5 +284,32 @@ impl fmt::Display for Ruling {
             Self::Volumes => f.write_str("cannot reach the pod's volumes"),
             Self::Full => f.write_str("has no room"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_exist_is_said_with_what_may_have_been_meant() {
+        let said = |key: &str, near: &[&str]| {
+            let absent = Absent {
+                key: key.into(),
+                value: "x1".into(),
+                near: near.iter().map(|name| Name::from(*name)).collect(),
+            };
+            Refusal::Absent { pool: None, absent }.to_string()
+        };
+        let none = "zone \"x1\" does not exist in the catalog";
+        assert_eq!(said(keys::ZONE, &[]), none);
+        assert_eq!(
+            said(keys::INSTANCE_TYPE, &["x2"]),
+            "instance type \"x1\" does not exist in the catalog; did you mean \"x2\"?"
+        );
+        assert_eq!(
+            said(keys::ZONE, &["a", "b", "c"]),
+            format!("{none}; did you mean \"a\", \"b\" or \"c\"?")
+        );
     }
 }

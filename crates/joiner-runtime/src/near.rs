@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use joiner_model::edits;
+
 /// Most names that are proposed.
 const SHOWN_MAX: usize = 5;
 /// Most letters that may be wrong, added or missing.
@@ -36,25 +38,9 @@ fn distance(typed: &str, name: &str) -> Option<usize> {
     if name.contains(typed) {
         return Some(1);
     }
-    let wrong = wrong_letters(typed, name);
+    let wrong = edits(typed, name);
     let allowed = (typed.len() / 4).clamp(1, WRONG_MAX);
     (wrong <= allowed).then_some(1 + wrong)
-}
-
-/// Letters to change, add or remove to get from one text to the other.
-fn wrong_letters(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

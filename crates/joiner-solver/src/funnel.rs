@@ -176,7 +176,9 @@ impl Steps {
 fn last_question(pool: &Name, refusals: &[Refusal]) -> Option<String> {
     let mut rulings = refusals.iter().filter_map(|own| match own {
         Refusal::Pool(own) => Some(own),
-        Refusal::Ignored(_) | Refusal::NoPools | Refusal::Nodes { .. } => None,
+        Refusal::Ignored(_) | Refusal::NoPools | Refusal::Absent { .. } | Refusal::Nodes { .. } => {
+            None
+        }
     });
     let by_name = rulings.clone().find(|own| own.pool == *pool);
     let own = by_name.or_else(|| rulings.find(|own| own.n_alike > 0))?;

@@ -11,11 +11,13 @@
 //! 7. [`rounds`]: pools by weight and limit, preferences given up where nothing else helps.
 //! 8. [`finish`]: nodes with their ranked alternatives.
 //! 9. [`floor`]: the lower bound on the price.
-//! 10. [`refuse`]: why a pod was left over; [`funnel`]: how offerings are ruled out for it; [`remedy`]:
-//!     which single change would give it a place, and for how much.
+//! 10. [`refuse`]: why a pod was left over; [`absent`]: what it names that does not exist; [`funnel`]: how
+//!     offerings are ruled out for it; [`remedy`]: which single change would give it a place, and for
+//!     how much.
 //!
 //! Everything is a pure function of its arguments; work is bounded by steps, ties go by index.
 
+mod absent;
 mod budgets;
 mod bundles;
 mod cells;
@@ -47,6 +49,7 @@ mod weights;
 mod wish;
 mod write;
 
+pub use absent::absent;
 pub use funnel::{Funnel, FunnelStep, explain};
 pub use remedy::{Place, Remedy, remedies};
 pub use remedy_changes::Change;

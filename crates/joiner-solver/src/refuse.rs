@@ -7,6 +7,7 @@ use joiner_model::{
     Refusal, Requirement, Requirements, ResourceName, Resources, Ruling, keys, tolerates_all,
 };
 
+use crate::absent::Known;
 use crate::classes::{Classes, Demand};
 use crate::funnel::Narrowing;
 use crate::ground::{Ground, Level};
@@ -20,6 +21,10 @@ pub(crate) struct Refuser<'a, 'p> {
     classes: &'a Classes,
     /// Capacity that the plan buys, by pool.
     bought: Vec<Resources>,
+    /// Zones and types that there are.
+    there: Known<'p>,
+    /// What pools name that there is none of.
+    absent_of_pools: Vec<Refusal>,
     known: BTreeMap<u32, Vec<Refusal>>,
 }
 
@@ -30,16 +35,25 @@ impl<'a, 'p> Refuser<'a, 'p> {
         classes: &'a Classes,
         bought: Vec<Resources>,
     ) -> Self {
+        let there = Known::new(ground.problem);
+        let of_pools = there.of_pools(ground.problem).into_iter();
+        let of_pools = of_pools.map(|(pool, absent)| Refusal::Absent {
+            pool: Some(pool),
+            absent,
+        });
         Self {
             ground,
             choices,
             classes,
             bought,
+            absent_of_pools: of_pools.collect(),
+            there,
             known: BTreeMap::new(),
         }
     }
 
-    /// Why this pod is left over: one reason per pool, heaviest first, then the existing nodes.
+    /// Why this pod is left over: what is named and does not exist, one reason per pool, heaviest first,
+    /// then the existing nodes.
     pub(crate) fn refusals(&mut self, pod: PodIx) -> Vec<Refusal> {
         let s = self.ground.problem.pods[pod.0 as usize].shape.0;
         if let Some(known) = self.known.get(&s) {
@@ -87,10 +101,13 @@ impl<'a, 'p> Refuser<'a, 'p> {
                 of_pool.insert(p, same);
             }
         }
-        let mut all: Vec<Refusal> = rulings.into_iter().map(Refusal::Pool).collect();
-        if all.is_empty() {
+        let absent = self.there.of_shape(shape).into_iter();
+        let absent = absent.map(|absent| Refusal::Absent { pool: None, absent });
+        let mut all: Vec<Refusal> = absent.chain(self.absent_of_pools.clone()).collect();
+        if rulings.is_empty() {
             all.push(Refusal::NoPools);
         }
+        all.extend(rulings.into_iter().map(Refusal::Pool));
         if !problem.nodes.is_empty() {
             let ruling = self.node_ruling(s, shape);
             all.push(Refusal::Nodes {

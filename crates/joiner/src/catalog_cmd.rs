@@ -1,13 +1,17 @@
 //! `joiner catalog`: flags to a query, and the query's answer to the output.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use joiner_catalog::query::{Format, GpuFilter, Query, Sort, Span, price, render};
+use joiner_catalog::query::{Format, GpuFilter, Look, Query, Sort, Span, price, render};
 use joiner_catalog::{AmiFamily, ClassSettings, ec2};
 use joiner_model::NanoDollars;
 
+use crate::cost::PricesOf;
+use crate::plan_catalog::Prices;
+use crate::sources::InputArgs;
 use crate::{region, terminal};
 
 const EXAMPLES: &str = "\
@@ -40,6 +44,12 @@ pub(crate) struct CatalogArgs {
     /// Region to list; all of them are named below.
     #[arg(long, default_value = "us-east-1")]
     region: String,
+    /// Take prices from this CSV file, where it has some: type,zone,capacity type,dollars an hour;
+    /// without a zone for all zones.
+    #[arg(long, value_name = "FILE")]
+    prices: Option<PathBuf>,
+    #[command(flatten)]
+    input: InputArgs,
     /// Names of types: patterns with * and ?, or prefixes.
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     name: Vec<String>,
@@ -96,13 +106,40 @@ pub(crate) fn run(args: &CatalogArgs, out: &mut dyn Write) -> anyhow::Result<()>
         ami_family: args.ami_family,
         ..ClassSettings::default()
     };
-    let catalog = ec2(&args.region, &settings).map_err(region::unknown)?;
+    let mut catalog = ec2(&args.region, &settings).map_err(region::unknown)?;
+    let mut prices = PricesOf {
+        region: Some(catalog.prices_of.to_owned()),
+        ..PricesOf::default()
+    };
+    if let Some(path) = &args.prices {
+        let list = Prices::read(path, &mut args.input.reader())?;
+        list.replace(&mut catalog.types, &mut prices)?;
+        if prices.file_has_all {
+            catalog.warnings.clear();
+        }
+    }
     let selection = query(args).select(catalog.types)?;
     for warning in &catalog.warnings {
         terminal::warn(warning)?;
     }
-    render(&selection, args.output, catalog.currency, out)?;
-    Ok(())
+    let source = match (&prices.file, prices.names()) {
+        (Some(_), Some(names)) => format!(", those of {names}"),
+        (None, _) | (_, None) => String::new(),
+    };
+    let look = |columns| Look {
+        currency: catalog.currency,
+        prices: &source,
+        columns,
+    };
+    match args.output {
+        Format::Table => {
+            let columns = terminal::size().map(|own| own.columns);
+            terminal::print(out, columns, |out| {
+                Ok(render(&selection, args.output, look(columns), out)?)
+            })
+        }
+        Format::Json | Format::Yaml => Ok(render(&selection, args.output, look(None), out)?),
+    }
 }
 
 fn query(args: &CatalogArgs) -> Query {

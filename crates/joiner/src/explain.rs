@@ -141,9 +141,9 @@ impl<'p> Explained<'p> {
     }
 
     /// Prints it for people.
-    pub(crate) fn render(&self, out: &mut dyn Write) -> anyhow::Result<()> {
+    pub(crate) fn render(&self, columns: Option<usize>, out: &mut dyn Write) -> anyhow::Result<()> {
         writeln!(out, "pod {}", self.problem.pods[self.pod.0 as usize].name)?;
-        render_funnel(&self.funnel(), out)?;
+        render_funnel(&self.funnel(), columns, out)?;
         match self.fate {
             Fate::NewNode(launch) => self.render_launch(launch, out)?,
             Fate::ExistingNode(placement) => {

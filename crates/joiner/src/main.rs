@@ -1,10 +1,13 @@
 //! The binary: flags, settings, wiring, exit codes.
 
 mod catalog_cmd;
+mod cost;
 mod crds_cmd;
 mod demo_cmd;
 mod embedded;
 mod explain;
+mod kubeconfig;
+mod plan_catalog;
 mod plan_cmd;
 mod plan_json;
 mod plan_table;

@@ -6,15 +6,16 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use joiner_catalog::{ClassSettings, ec2, kwok_generic};
-use joiner_model::{InstanceType, MinValuesPolicy, Plan, PreferencePolicy, Problem};
-use joiner_state::{Catalog, Input, Objects, SpreadDefaults, ec2_types, parse_instance_types};
+use joiner_model::{MinValuesPolicy, Plan, PreferencePolicy, Problem};
+use joiner_state::{Input, Objects, SpreadDefaults};
 
 use crate::Outcome;
+use crate::cost::{self, Figures, PricesOf};
 use crate::explain::Explained;
+use crate::plan_catalog::Market;
 use crate::plan_json::Timings;
-use crate::terminal::Printable;
-use crate::{plan_json, plan_table, region, scheduler_config, sources, terminal};
+use crate::sources::{InputArgs, Reader};
+use crate::{plan_catalog, plan_json, plan_table, scheduler_config, sources, terminal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,6 +28,9 @@ Examples:
 
   # With a catalog of your own, for a script
   joiner plan -f objects.json --instance-types types.json -o json
+
+  # With the prices you pay: lines such as m5.large,us-east-1a,spot,0.0331
+  joiner plan -f examples/web --prices prices.csv
 
   # How offerings are ruled out for one pod; -o json for a script
   joiner plan -f examples/left-over --explain too-large
@@ -51,9 +55,15 @@ pub(crate) struct PlanArgs {
     /// Manifests: files, folders, or - for standard input.
     #[arg(short = 'f', long = "filename", value_name = "PATH", required = true)]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    input: InputArgs,
     /// Take instance types from this JSON file instead of the built-in EC2 catalog.
     #[arg(long, alias = "instance-types-file-path", value_name = "FILE")]
     instance_types: Option<PathBuf>,
+    /// Take prices from this CSV file, where it has some: type,zone,capacity type,dollars an hour;
+    /// without a zone for all zones.
+    #[arg(long, value_name = "FILE")]
+    prices: Option<PathBuf>,
     /// Region of the built-in EC2 catalog.
     #[arg(long, default_value = "us-east-1")]
     region: String,
@@ -116,7 +126,7 @@ enum MinValues {
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let started = Instant::now();
-    let mut input = read(args)?;
+    let (mut input, prices) = read(args)?;
     input.problem.policy.preferences = match args.preference_policy {
         Preferences::Respect => PreferencePolicy::Respect,
         Preferences::Ignore => PreferencePolicy::Ignore,
@@ -145,10 +155,20 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         return Ok(explained.outcome());
     }
     let problem = &input.problem;
+    let figures = Figures {
+        timings,
+        preferences: cost::preferences_cost(problem, &plan),
+        prices,
+    };
     match args.output {
-        Output::Table => plan_table::render(problem, &plan, timings, &mut Printable(out))?,
-        Output::Json => plan_json::write_json(problem, &plan, timings, out)?,
-        Output::Yaml => plan_json::write_yaml(problem, &plan, timings, out)?,
+        Output::Table => {
+            let columns = terminal::size().map(|own| own.columns);
+            terminal::print(out, columns, |out| {
+                Ok(plan_table::render(problem, &plan, &figures, columns, out)?)
+            })?;
+        }
+        Output::Json => plan_json::write_json(problem, &plan, &figures, out)?,
+        Output::Yaml => plan_json::write_yaml(problem, &plan, &figures, out)?,
     }
     Ok(if plan.unplaced.is_empty() {
         Outcome::Done
@@ -160,7 +180,10 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
 /// Prints what became of one pod.
 fn explain(explained: &Explained<'_>, output: Output, out: &mut dyn Write) -> anyhow::Result<()> {
     match output {
-        Output::Table => explained.render(&mut Printable(out))?,
+        Output::Table => {
+            let columns = terminal::size().map(|own| own.columns);
+            terminal::print(out, columns, |out| explained.render(columns, out))?;
+        }
         Output::Json => {
             serde_json::to_writer(&mut *out, &explained.view()).context("cannot write JSON")?;
             writeln!(out)?;
@@ -175,27 +198,33 @@ fn explain(explained: &Explained<'_>, output: Output, out: &mut dyn Write) -> an
 
 /// Reads catalog and manifests. The catalog comes first: a mistake in a flag is told at once, not
 /// after standard input has been read.
-fn read(args: &PlanArgs) -> anyhow::Result<Input> {
-    let defaults = scheduler_config::spread_defaults(&args.scheduler_config)?.unwrap_or_default();
-    if let Some(path) = &args.instance_types {
-        let source = sources::read_file(path)?;
-        let types = parse_instance_types(&source.name, &source.text)?;
-        return Ok(read_objects(args, defaults)?.problem(Catalog::shared(types))?);
-    }
-    let standard = ec2(&args.region, &ClassSettings::default()).map_err(region::unknown)?;
-    let objects = read_objects(args, defaults)?;
-    let mut warnings = standard.warnings;
-    let catalog = class_catalogs(args, &objects, standard.types, &mut warnings)?;
-    let mut input = objects.problem(catalog)?;
-    input.warnings.splice(0..0, warnings);
-    Ok(input)
+fn read(args: &PlanArgs) -> anyhow::Result<(Input, PricesOf)> {
+    let mut reader = args.input.reader();
+    let defaults = scheduler_config::spread_defaults(&args.scheduler_config, &mut reader)?;
+    let defaults = defaults.unwrap_or_default();
+    let market = Market::read(
+        &args.region,
+        args.instance_types.as_deref(),
+        args.prices.as_deref(),
+        &mut reader,
+    )?;
+    let objects = read_objects(args, defaults, &mut reader)?;
+    let mut sold = market.catalog(&objects)?;
+    let mut input = objects.problem(sold.catalog)?;
+    sold.warnings.extend(plan_catalog::absent(&input.problem));
+    input.warnings.splice(0..0, sold.warnings);
+    Ok((input, sold.prices))
 }
 
 /// The manifests, of which there must be some: a plan for nothing is a mistake in the command line
 /// or in what feeds it.
-fn read_objects(args: &PlanArgs, defaults: SpreadDefaults) -> anyhow::Result<Objects> {
+fn read_objects(
+    args: &PlanArgs,
+    defaults: SpreadDefaults,
+    reader: &mut Reader,
+) -> anyhow::Result<Objects> {
     let mut objects = Objects::with_spread_defaults(defaults);
-    for source in sources::read(&args.files)? {
+    for source in reader.read(&args.files)? {
         objects.add(&source)?;
     }
     if objects.is_empty() {
@@ -207,37 +236,6 @@ fn read_objects(args: &PlanArgs, defaults: SpreadDefaults) -> anyhow::Result<Obj
         );
     }
     Ok(objects)
-}
-
-/// The catalog for these objects; EC2NodeClasses get one each, with their own settings.
-fn class_catalogs(
-    args: &PlanArgs,
-    objects: &Objects,
-    standard: Vec<InstanceType>,
-    warnings: &mut Vec<String>,
-) -> anyhow::Result<Catalog> {
-    let mut catalog = Catalog::shared(standard);
-    for class in objects.node_classes() {
-        let types = match class.figures()? {
-            Some(figures) => {
-                let class = (&*class.reference.name, &class.object);
-                ec2_types(class, &figures, &args.region, warnings)?
-            }
-            None if class.reference.kind.as_ref() == "KWOKNodeClass" => kwok_generic(),
-            None => continue,
-        };
-        catalog = catalog.with_class(class.reference.clone(), types);
-    }
-    for class in objects.class_refs() {
-        if !matches!(class.kind.as_ref(), "EC2NodeClass" | "KWOKNodeClass") {
-            warnings.push(format!(
-                "node class {} {}: its instance types are not known here, the EC2 catalog is used; \
-                 give your own with --instance-types",
-                class.kind, class.name
-            ));
-        }
-    }
-    Ok(catalog)
 }
 
 /// Checks the plan with the verifier, which shares nothing with the solver.

@@ -12,6 +12,8 @@ use joiner_model::{
 use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::cost::{self, Figures};
+
 /// The whole answer.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -69,12 +71,31 @@ struct Unschedulable<'p> {
 #[serde(rename_all = "camelCase")]
 struct CostView {
     new_nodes_per_hour: f64,
-    lower_bound_per_hour: f64,
-    gap: f64,
+    lower_bound_per_hour: Option<f64>,
+    gap: Option<f64>,
+    savings_at_most: Option<f64>,
+    preferences_cost_per_hour: Option<f64>,
+    prices_of: Option<String>,
+    prices_are_foreign: bool,
+}
+
+impl CostView {
+    fn new(plan: &Plan, figures: &Figures) -> Self {
+        let (price, bound) = (plan.cost.price, cost::bound(plan));
+        Self {
+            new_nodes_per_hour: dollars(price),
+            lower_bound_per_hour: bound.map(dollars),
+            gap: bound.map(|bound| cost::gap(price, bound)),
+            savings_at_most: bound.map(|bound| cost::savings_at_most(price, bound)),
+            preferences_cost_per_hour: figures.preferences.map(dollars),
+            prices_of: figures.prices.names(),
+            prices_are_foreign: figures.prices.foreign_to().is_some(),
+        }
+    }
 }
 
 /// How long the steps took, in milliseconds.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Timings {
     pub(crate) parse_ms: f64,
@@ -92,20 +113,11 @@ pub(crate) fn dollars(price: NanoDollars) -> f64 {
     nanos / 1e9
 }
 
-/// How far a price is above its bound: 0.01 is one percent.
-pub(crate) fn gap(price: NanoDollars, bound: NanoDollars) -> f64 {
-    if bound == NanoDollars::ZERO {
-        0.0
-    } else {
-        dollars(price) / dollars(bound) - 1.0
-    }
-}
-
 /// Writes the plan as JSON.
 pub(crate) fn write_json(
     problem: &Problem,
     plan: &Plan,
-    timings: Timings,
+    figures: &Figures,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let lists = TypeLists::new(problem, plan).context("cannot write the plan")?;
@@ -113,7 +125,7 @@ pub(crate) fn write_json(
         let launches = plan.launches.iter().zip(&lists.of_launch);
         launches.map(|(launch, list)| NewNode::new(problem, launch, &lists.rendered[*list]))
     };
-    let view = view(problem, plan, timings, Each(nodes));
+    let view = view(problem, plan, figures, Each(nodes));
     serde_json::to_writer(&mut *out, &view).context("cannot write the plan")?;
     writeln!(out)?;
     Ok(())
@@ -123,14 +135,14 @@ pub(crate) fn write_json(
 pub(crate) fn write_yaml(
     problem: &Problem,
     plan: &Plan,
-    timings: Timings,
+    figures: &Figures,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let nodes = || {
         let launches = plan.launches.iter();
         launches.map(|launch| NewNode::new(problem, launch, type_names(problem, &launch.types)))
     };
-    let view = view(problem, plan, timings, Each(nodes));
+    let view = view(problem, plan, figures, Each(nodes));
     let text = serde_saphyr::to_string(&view).context("cannot write the plan")?;
     out.write_all(text.as_bytes())?;
     Ok(())
@@ -139,9 +151,9 @@ pub(crate) fn write_yaml(
 fn view<'p, N: Serialize + 'p>(
     problem: &'p Problem,
     plan: &'p Plan,
-    timings: Timings,
+    figures: &Figures,
     new_nodes: N,
-) -> impl Serialize + 'p {
+) -> impl Serialize + use<'p, N> {
     let existing_nodes = move || {
         let placements = plan.placements.iter();
         placements.map(move |placement| ExistingNode::new(problem, placement))
@@ -156,12 +168,8 @@ fn view<'p, N: Serialize + 'p>(
         new_nodes,
         existing_nodes: Each(existing_nodes),
         unschedulable: Each(unschedulable),
-        cost: CostView {
-            new_nodes_per_hour: dollars(plan.cost.price),
-            lower_bound_per_hour: dollars(plan.cost.bound),
-            gap: gap(plan.cost.price, plan.cost.bound),
-        },
-        timings,
+        cost: CostView::new(plan, figures),
+        timings: figures.timings,
     }
 }
 
@@ -264,4 +272,31 @@ fn views(requirement: &Requirement) -> impl Iterator<Item = RequirementView<'_>>
             operator: operator.as_str(),
             values: values.iter().map(ToString::to_string).collect(),
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::PricesOf;
+
+    #[test]
+    fn without_a_bound_there_is_no_gap() {
+        let mut plan = Plan::default();
+        plan.cost.price = NanoDollars::new(5);
+        let figures = Figures {
+            timings: Timings {
+                parse_ms: 0.0,
+                solve_ms: 0.0,
+                verify_ms: 0.0,
+            },
+            preferences: None,
+            prices: PricesOf::default(),
+        };
+        let mut out = Vec::new();
+        write_json(&Problem::default(), &plan, &figures, &mut out).unwrap();
+        let view: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        for field in ["lowerBoundPerHour", "gap", "savingsAtMost"] {
+            assert!(view["cost"][field].is_null(), "{view}");
+        }
+    }
 }

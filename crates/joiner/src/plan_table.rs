@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use joiner_model::{Launch, Name, Plan, PodIx, Problem, ResourceName, keys};
+use joiner_model::{Launch, Name, NanoDollars, Plan, PodIx, Problem, ResourceName, keys};
 
-use crate::plan_json::{Timings, dollars, gap};
-use crate::table::{count, write_columns};
+use crate::cost::{self, Figures};
+use crate::plan_json::dollars;
+use crate::table::{count, fits, write_columns, write_fitting};
 
 /// Most rows of a kind that are shown; the rest is counted.
 const ROWS_MAX: usize = 60;
+/// Letters of a name that is cut to fit a terminal.
+const NAME_MIN: usize = 8;
 /// Hours in an average month, as clouds count them.
 const HOURS_A_MONTH: f64 = 730.0;
 
@@ -18,16 +21,22 @@ const HOURS_A_MONTH: f64 = 730.0;
 pub(crate) fn render(
     problem: &Problem,
     plan: &Plan,
-    timings: Timings,
+    figures: &Figures,
+    columns: Option<usize>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    render_launches(problem, plan, out)?;
-    render_placements(problem, plan, out)?;
+    render_launches(problem, plan, columns, out)?;
+    render_placements(problem, plan, columns, out)?;
     render_unplaced(problem, plan, out)?;
-    render_totals(problem, plan, timings, out)
+    render_totals(problem, plan, figures, out)
 }
 
-fn render_launches(problem: &Problem, plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+fn render_launches(
+    problem: &Problem,
+    plan: &Plan,
+    columns: Option<usize>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     if plan.launches.is_empty() {
         let nothing = plan.placements.is_empty() && plan.unplaced.is_empty();
         let text = if nothing {
@@ -45,17 +54,18 @@ fn render_launches(problem: &Problem, plan: &Plan, out: &mut dyn Write) -> io::R
             _ => groups.push((launch, pods, 1)),
         }
     }
-    let mut rows = vec![
-        [
-            "NEW NODE", "TYPE", "ZONE", "CAPACITY", "$/H", "CPU", "MEMORY", "OR", "PODS",
-        ]
-        .map(String::from)
-        .to_vec(),
-    ];
-    for (launch, pods, n) in groups.iter().take(ROWS_MAX) {
-        rows.push(launch_row(problem, launch, pods, *n));
+    let rows_in = |form: Form| {
+        let shown = groups.iter().take(ROWS_MAX);
+        let rows = shown.map(|(launch, pods, n)| launch_row(problem, launch, (pods, *n), form));
+        std::iter::once(form.titles())
+            .chain(rows)
+            .collect::<Vec<_>>()
+    };
+    let full = rows_in(Form::Full);
+    match fits(&full, columns) {
+        true => write_columns(&full, out)?,
+        false => write_fitting(&rows_in(Form::Short), columns, &Form::LEAST, out)?,
     }
-    write_columns(&rows, out)?;
     if groups.len() > ROWS_MAX {
         writeln!(
             out,
@@ -70,7 +80,47 @@ fn alike(a: &Launch, b: &Launch) -> bool {
     a.pool == b.pool && a.offering == b.offering && a.requests == b.requests
 }
 
-fn launch_row(problem: &Problem, launch: &Launch, pods: &str, n: usize) -> Vec<String> {
+/// How much a row says.
+#[derive(Clone, Copy)]
+enum Form {
+    /// All.
+    Full,
+    /// What fits a narrow terminal.
+    Short,
+}
+
+impl Form {
+    /// How short the columns of the short form may become: names and pods, and nothing else.
+    const LEAST: [usize; 8] = [
+        NAME_MIN,
+        usize::MAX,
+        usize::MAX,
+        usize::MAX,
+        usize::MAX,
+        usize::MAX,
+        usize::MAX,
+        NAME_MIN,
+    ];
+
+    fn titles(self) -> Vec<String> {
+        let titles: &[&str] = match self {
+            Self::Full => &[
+                "NEW NODE", "TYPE", "ZONE", "CAPACITY", "$/H", "CPU", "MEMORY", "OR", "PODS",
+            ],
+            Self::Short => &[
+                "NEW NODE", "TYPE", "ZONE", "CAPACITY", "$/H", "CPU", "MEM", "PODS",
+            ],
+        };
+        titles.iter().map(|title| (*title).to_owned()).collect()
+    }
+}
+
+fn launch_row(
+    problem: &Problem,
+    launch: &Launch,
+    (pods, n): (&str, usize),
+    form: Form,
+) -> Vec<String> {
     let ty = &problem.types[launch.offering.0.0 as usize];
     let offering = &ty.offerings[launch.offering.1.0 as usize];
     let label = |key: &str| {
@@ -81,13 +131,19 @@ fn launch_row(problem: &Problem, launch: &Launch, pods: &str, n: usize) -> Vec<S
             .to_owned()
     };
     let room = ty.allocatable().unwrap_or_default();
-    let fill = |name: ResourceName| bar(launch.requests.get(&name), room.get(&name));
+    let fill = |name: ResourceName| {
+        let (used, room) = (launch.requests.get(&name), room.get(&name));
+        match form {
+            Form::Full => bar(used, room),
+            Form::Short => format!("{}%", percentage(used, room)),
+        }
+    };
     let name = if n > 1 {
         format!("{} ×{n}", launch.name)
     } else {
         launch.name.to_string()
     };
-    vec![
+    let mut row = vec![
         name,
         ty.name.to_string(),
         label(keys::ZONE),
@@ -95,12 +151,20 @@ fn launch_row(problem: &Problem, launch: &Launch, pods: &str, n: usize) -> Vec<S
         format!("{:.4}", dollars(launch.price)),
         fill(ResourceName::Cpu),
         fill(ResourceName::Memory),
-        alternatives(launch.types.len()),
-        pods.to_owned(),
-    ]
+    ];
+    if let Form::Full = form {
+        row.push(alternatives(launch.types.len()));
+    }
+    row.push(pods.to_owned());
+    row
 }
 
-fn render_placements(problem: &Problem, plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+fn render_placements(
+    problem: &Problem,
+    plan: &Plan,
+    columns: Option<usize>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     if plan.placements.is_empty() {
         return Ok(());
     }
@@ -113,7 +177,7 @@ fn render_placements(problem: &Problem, plan: &Plan, out: &mut dyn Write) -> io:
         ]);
     }
     writeln!(out)?;
-    write_columns(&rows, out)?;
+    write_fitting(&rows, columns, &[NAME_MIN, NAME_MIN], out)?;
     if plan.placements.len() > ROWS_MAX {
         writeln!(out, "… and {} more nodes", plan.placements.len() - ROWS_MAX)?;
     }
@@ -149,18 +213,13 @@ fn has_wishes(problem: &Problem) -> bool {
         .pools
         .iter()
         .any(|p| p.limits.is_some() || Some(p.weight) != first)
-        || problem.shapes.iter().any(|s| {
-            !s.preferred_node_terms.is_empty()
-                || !s.preferred_affinity.is_empty()
-                || !s.preferred_anti_affinity.is_empty()
-                || s.spreads.iter().any(|spread| !spread.hard)
-        })
+        || problem.shapes.iter().any(cost::prefers)
 }
 
 fn render_totals(
     problem: &Problem,
     plan: &Plan,
-    timings: Timings,
+    figures: &Figures,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let n_new: usize = plan.launches.iter().map(|l| l.pods.len()).sum();
@@ -175,31 +234,63 @@ fn render_totals(
     )?;
     writeln!(
         out,
-        "Price ${price:.4} an hour, ${:.2} a month.",
-        price * HOURS_A_MONTH
+        "Price ${price:.4} an hour, ${:.2} a month.{}",
+        price * HOURS_A_MONTH,
+        figures.prices.aside()
     )?;
-    if plan.cost.bound.get() > 0 {
-        let percent = gap(plan.cost.price, plan.cost.bound) * 100.0;
-        let gain = match percent {
-            p if p <= 0.0 => "nothing to gain".to_owned(),
-            p if p < 0.1 => "less than 0.1 % to gain".to_owned(),
-            p => format!("at most {p:.1} % to gain"),
-        };
-        let aside = if has_wishes(problem) {
-            " (weights, limits and preferences not counted)"
-        } else {
-            ""
-        };
-        writeln!(
-            out,
-            "No legal plan for these pods costs less than ${:.4}: {gain}{aside}.",
-            dollars(plan.cost.bound),
-        )?;
-    }
+    render_proof(problem, plan, figures, out)?;
+    let timings = figures.timings;
     writeln!(
         out,
         "Read in {:.1} ms, solved in {:.1} ms, checked in {:.1} ms.",
         timings.parse_ms, timings.solve_ms, timings.verify_ms
+    )
+}
+
+/// What preferences cost, and how much another plan for the same pods could save. Nothing is said
+/// where nothing is known.
+fn render_proof(
+    problem: &Problem,
+    plan: &Plan,
+    figures: &Figures,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let preferences = figures.preferences.filter(|cost| *cost > NanoDollars::ZERO);
+    let without = NanoDollars::new(plan.cost.price.get() - preferences.map_or(0, NanoDollars::get));
+    if let Some(cost) = preferences {
+        writeln!(
+            out,
+            "Preferences cost ${:.4} an hour of this; planned without them, the same pods cost \
+             ${:.4}.",
+            dollars(cost),
+            dollars(without)
+        )?;
+    }
+    let Some(bound) = cost::bound(plan).filter(|bound| *bound > NanoDollars::ZERO) else {
+        return Ok(());
+    };
+    let pods = match plan.unplaced.is_empty() {
+        true => "these pods",
+        false => "the pods placed here",
+    };
+    let gain = cost::gain(without, bound);
+    let aside = match preferences {
+        Some(_) => " without preferences",
+        None if has_wishes(problem) => " (weights, limits and preferences not counted)",
+        None => "",
+    };
+    let prices = figures.prices.names().unwrap_or_default();
+    let (at, but) = match figures.prices.foreign_to() {
+        None => ("No".to_owned(), String::new()),
+        Some(asked) => (
+            format!("At the prices of {prices} no"),
+            format!(" Of the prices of {asked} this proves nothing."),
+        ),
+    };
+    writeln!(
+        out,
+        "{at} legal plan for {pods} costs less than ${:.4}: {gain}{aside}.{but}",
+        dollars(bound),
     )
 }
 
@@ -212,9 +303,13 @@ fn alternatives(n_types: usize) -> String {
     }
 }
 
+fn percentage(used: u64, room: u64) -> u128 {
+    u128::from(used) * 100 / u128::from(room.max(1))
+}
+
 /// A bar of ten and a percentage.
 fn bar(used: u64, room: u64) -> String {
-    let percent = u128::from(used) * 100 / u128::from(room.max(1));
+    let percent = percentage(used, room);
     let full = usize::try_from((percent + 5) / 10).unwrap_or(10).min(10);
     format!(
         "{}{} {percent:>3}%",
@@ -277,7 +372,16 @@ fn workload(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
+    use joiner_state::Objects;
+
     use super::*;
+    use crate::cost::PricesOf;
+    use crate::plan_catalog::Market;
+    use crate::plan_json::Timings;
+    use crate::sources::Reader;
+    use crate::terminal;
 
     #[test]
     fn workloads_are_read_from_names() {
@@ -289,6 +393,47 @@ mod tests {
             ("default/my-app", "my-app"),
         ] {
             assert_eq!(workload(name), expected);
+        }
+    }
+
+    /// The table for an example.
+    fn shown(example: &str, columns: Option<usize>) -> String {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/");
+        let mut reader = Reader::unbounded();
+        let market = Market::read("us-east-1", None, None, &mut reader).unwrap();
+        let paths = [PathBuf::from(format!("{root}{example}"))];
+        let objects = Objects::read(reader.read(&paths).unwrap()).unwrap();
+        let catalog = market.catalog(&objects).unwrap().catalog;
+        let problem = objects.problem(catalog).unwrap().problem;
+        let plan = joiner_solver::solve(&problem);
+        let figures = Figures {
+            timings: Timings {
+                parse_ms: 0.0,
+                solve_ms: 0.0,
+                verify_ms: 0.0,
+            },
+            preferences: None,
+            prices: PricesOf::default(),
+        };
+        let mut out = Vec::new();
+        terminal::print(&mut out, columns, |out| {
+            Ok(render(&problem, &plan, &figures, columns, out)?)
+        })
+        .unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn tables_fit_a_narrow_terminal() {
+        for example in ["web", "left-over", "existing-nodes", "spread-and-affinity"] {
+            let narrow = shown(example, Some(80));
+            let longest = narrow.lines().map(|line| line.chars().count()).max();
+            assert!(longest <= Some(80), "{narrow}");
+            assert!(narrow.starts_with("NEW NODE"), "{narrow}");
+            assert!(!narrow.contains('█'), "{narrow}");
+            let wide = shown(example, None);
+            assert!(wide.contains('█') && wide.contains(" OR "), "{wide}");
+            assert_eq!(shown(example, Some(200)), wide);
         }
     }
 

@@ -20,6 +20,8 @@ const NODES_MAX: u32 = 5_000;
 
 /// How long another sandbox may take to answer before it counts as gone.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
+/// Bytes that no kubeconfig of a sandbox has.
+const KUBECONFIG_MAX: u64 = 1 << 20;
 /// What only the kubeconfigs of sandboxes say.
 const MARK: &str = "current-context: joiner-sandbox";
 
@@ -62,11 +64,11 @@ pub(crate) struct SandboxArgs {
     /// Run the autoscaler on it, with a simulated cloud
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
     autoscaler: bool,
-    /// Seed of names and uids
-    #[arg(
     /// Region of EC2 that the autoscaler buys in, for EC2NodeClasses; `joiner catalog --help` lists all
     #[arg(long, default_value = "us-east-1")]
     region: String,
+    /// Seed of names and uids
+    #[arg(
         long,
         default_value_t = 0,
         value_name = "N",
@@ -77,11 +79,11 @@ pub(crate) struct SandboxArgs {
 
 /// Runs a sandbox until it is told to stop.
 pub(crate) fn run(args: &SandboxArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    make_way(&args.kubeconfig)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
     for warning in region::known(&args.region)? {
         terminal::warn(&warning)?;
     }
+    make_way(&args.kubeconfig)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
@@ -100,9 +102,9 @@ async fn serve_until_stopped(args: &SandboxArgs, out: &mut dyn Write) -> anyhow:
         ..Settings::default()
     };
     let clock = Clock::system(args.speed);
+    let _guard = install(&warnings(&clock))?;
     let sandbox = Sandbox::start(clock.clone(), &settings)
         .context("the sandbox refuses its own first objects")?;
-    let _guard = install(&warnings(&clock))?;
     let mut opened = open(&sandbox, &certificates, args.port, &args.kubeconfig).await?;
     let autoscaler = args
         .autoscaler
@@ -142,7 +144,7 @@ impl Opened {
 impl Drop for Opened {
     fn drop(&mut self) {
         // Somebody may have put something else there.
-        if std::fs::read_to_string(&self.kubeconfig).is_ok_and(|found| found == self.text) {
+        if written(&self.kubeconfig).is_ok_and(|found| found == self.text) {
             let _ = std::fs::remove_file(&self.kubeconfig);
         }
     }
@@ -168,8 +170,6 @@ pub(crate) async fn open(
     })
 }
 
-/// Says what there is and what to type next.
-fn greet(args: &SandboxArgs, address: SocketAddr, out: &mut dyn Write) -> anyhow::Result<()> {
 /// Only what somebody has to put right is logged; the rest is asked for.
 fn warnings(clock: &Clock) -> LogSettings {
     let mut settings = LogSettings::new(clock.clone(), crate::build().commit);
@@ -179,6 +179,8 @@ fn warnings(clock: &Clock) -> LogSettings {
     settings
 }
 
+/// Says what there is and what to type next.
+fn greet(args: &SandboxArgs, address: SocketAddr, out: &mut dyn Write) -> anyhow::Result<()> {
     let nodes = match args.nodes {
         1 => "1 node".to_owned(),
         nodes => format!("{nodes} nodes"),
@@ -232,7 +234,7 @@ pub(crate) fn quoted(path: &Path) -> String {
 /// of a sandbox that still runs.
 pub(crate) fn make_way(path: &Path) -> anyhow::Result<()> {
     // What cannot be read is met again when it is written, with words for it.
-    let Ok(text) = std::fs::read_to_string(path) else {
+    let Ok(text) = written(path) else {
         return Ok(());
     };
     let shown = path.display();
@@ -253,6 +255,15 @@ pub(crate) fn make_way(path: &Path) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// What is in a file; no more of it than a kubeconfig of ours can have.
+fn written(path: &Path) -> std::io::Result<String> {
+    use std::io::Read;
+    let mut text = String::new();
+    let file = std::fs::File::open(path)?;
+    file.take(KUBECONFIG_MAX).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// A secret that only the kubeconfig knows.

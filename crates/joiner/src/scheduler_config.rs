@@ -5,21 +5,24 @@ use std::path::Path;
 use anyhow::Context;
 use joiner_state::{Source, SpreadDefaults};
 
-use crate::sources;
+use crate::sources::Reader;
 
 /// What messages call a text that is given in place of a file.
 const FLAG: &str = "--scheduler-config (SCHEDULER_CONFIG)";
 
 /// The default constraints, if there are any. The value is the configuration itself, as upstream has
 /// it, or the path of a file with it.
-pub(crate) fn spread_defaults(value: &str) -> anyhow::Result<Option<SpreadDefaults>> {
+pub(crate) fn spread_defaults(
+    value: &str,
+    reader: &mut Reader,
+) -> anyhow::Result<Option<SpreadDefaults>> {
     if value.trim().is_empty() {
         return Ok(None);
     }
     let source = if is_text(value) {
         Source::new(FLAG, value)
     } else {
-        sources::read_file(Path::new(value)).with_context(|| {
+        reader.read_file(Path::new(value)).with_context(|| {
             format!(
                 "{FLAG} names neither a file nor a configuration; give the path of a file, or text \
                  such as \"podTopologySpread: {{defaultConstraints: [..]}}\""
@@ -39,12 +42,16 @@ fn is_text(value: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn read(value: &str) -> anyhow::Result<Option<SpreadDefaults>> {
+        spread_defaults(value, &mut Reader::unbounded())
+    }
+
     const TEXT: &str = "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: zone, \
                         whenUnsatisfiable: DoNotSchedule}]}";
 
     #[test]
     fn text_is_told_from_paths() {
-        assert!(spread_defaults(TEXT).unwrap().is_some());
+        assert!(read(TEXT).unwrap().is_some());
         for nothing in [
             "",
             " ",
@@ -52,7 +59,7 @@ mod tests {
             "{}",
             "podTopologySpread:\n",
         ] {
-            assert_eq!(spread_defaults(nothing).unwrap(), None, "{nothing:?}");
+            assert_eq!(read(nothing).unwrap(), None, "{nothing:?}");
         }
         for path in ["/etc/joiner/scheduler.yaml", "x", "./a:b.yaml"] {
             assert!(!is_text(path), "{path}");
@@ -69,7 +76,7 @@ mod tests {
             ),
             ("/nowhere/at/all.yaml", "give the path of a file".to_owned()),
         ] {
-            let error = format!("{:#}", spread_defaults(value).unwrap_err());
+            let error = format!("{:#}", read(value).unwrap_err());
             assert!(error.contains(&said), "{error}");
         }
     }

@@ -134,7 +134,7 @@ mod tests {
         );
         assert_eq!(
             fitting(&rows(), Some(32), &[8, 8, 4])[1],
-            "a-long-na… m5.large web ×2, api…"
+            "a-long-name m5.large web ×2, ap…"
         );
     }
 

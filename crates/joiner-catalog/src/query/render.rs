@@ -38,20 +38,31 @@ impl Format {
     }
 }
 
+/// What a table says besides the types.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Look<'a> {
+    /// What prices are in.
+    pub currency: &'a str,
+    /// Where they are from, if that is worth telling: follows the words "an hour".
+    pub prices: &'a str,
+    /// Columns that the table must fit.
+    pub columns: Option<usize>,
+}
+
 /// Prints a selection. JSON and YAML are in the format of catalog files, with `allocatable` (what
 /// pods can use) added; labels that may have several values are left out there, because the
-/// format has no place for them.
+/// format has no place for them. A table is as wide as it is, or fits so many columns.
 ///
 /// # Errors
 /// The output cannot be written.
 pub fn render(
     selection: &Selection,
     format: Format,
-    currency: &str,
+    look: Look<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match format {
-        Format::Table => table(selection, currency, out),
+        Format::Table => table(selection, look, out),
         Format::Json => json(&selection.types, out),
         Format::Yaml => {
             let views: Vec<TypeView<'_>> = selection.types.iter().map(TypeView::new).collect();
@@ -145,43 +156,47 @@ fn usable(it: &InstanceType) -> Resources {
     it.capacity.minus_saturating(&it.overhead)
 }
 
-/// Column titles, and whether the column holds numbers, which end at the same place.
-const COLUMNS: [(&str, bool); 10] = [
-    ("TYPE", false),
-    ("ARCH", false),
-    ("VCPU", true),
-    ("MEMORY", true),
-    ("POD-CPU", true),
-    ("POD-MEMORY", true),
-    ("PODS", true),
-    ("GPU", false),
-    ("ON-DEMAND", true),
-    ("SPOT-MODEL", true),
+/// Column titles in full and in short, and whether the column holds numbers, which end at the same
+/// place.
+const COLUMNS: [(&str, &str, bool); 10] = [
+    ("TYPE", "TYPE", false),
+    ("ARCH", "ARCH", false),
+    ("VCPU", "VCPU", true),
+    ("MEMORY", "MEM", true),
+    ("POD-CPU", "P-CPU", true),
+    ("POD-MEMORY", "P-MEM", true),
+    ("PODS", "PODS", true),
+    ("GPU", "GPU", false),
+    ("ON-DEMAND", "OD", true),
+    ("SPOT-MODEL", "SPOT", true),
 ];
+/// The column that is left out of a narrow table when it says nothing, and cut otherwise.
+const GPU: usize = 7;
 
-fn table(selection: &Selection, currency: &str, out: &mut dyn Write) -> io::Result<()> {
+fn table(selection: &Selection, look: Look<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let columns = look.columns;
     let types = &selection.types;
     if types.is_empty() {
         return writeln!(out, "No instance type matches.");
     }
-    let rows: Vec<[String; 10]> = types.iter().map(cells).collect();
-    let mut widths = COLUMNS.map(|(title, _)| title.len());
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.len());
+    let mut rows: Vec<[String; 10]> = types.iter().map(cells).collect();
+    let fits = |line: &String| columns.is_none_or(|columns| line.chars().count() <= columns);
+    let mut lines = aligned(&rows, &COLUMNS.map(|(title, _, _)| title), 2);
+    let is_short = !lines.iter().all(fits);
+    if is_short {
+        let columns = columns.unwrap_or(usize::MAX);
+        let titles = COLUMNS.map(|(_, title, _)| title);
+        lines = aligned(&rows, &titles, 1);
+        let width = lines.iter().map(|line| line.chars().count()).max();
+        let gpu = rows.iter().map(|row| row[GPU].len()).max().unwrap_or(0);
+        let gpu = gpu.saturating_sub(width.unwrap_or(0).saturating_sub(columns));
+        for row in &mut rows {
+            row[GPU] = cut(&row[GPU], gpu.max(titles[GPU].len()));
         }
+        lines = aligned(&rows, &titles, 1);
     }
-    let titles = COLUMNS.map(|(title, _)| title.to_owned());
-    for row in std::iter::once(&titles).chain(&rows) {
-        let mut line = String::new();
-        for ((cell, width), (_, right)) in row.iter().zip(widths).zip(COLUMNS) {
-            if right {
-                line.push_str(&format!("{cell:>width$}  "));
-            } else {
-                line.push_str(&format!("{cell:<width$}  "));
-            }
-        }
-        writeln!(out, "{}", line.trim_end())?;
+    for line in lines {
+        writeln!(out, "{line}")?;
     }
     let (n_shown, n_matched) = (types.len(), selection.n_matched);
     let shown = match n_matched.saturating_sub(n_shown) {
@@ -189,11 +204,50 @@ fn table(selection: &Selection, currency: &str, out: &mut dyn Write) -> io::Resu
         0 => format!("{n_shown} types"),
         hidden => format!("{n_shown} types, {hidden} more match"),
     };
+    let of_pods = match is_short {
+        true => "P-CPU and P-MEM",
+        false => "POD columns",
+    };
+    let (currency, source) = (look.currency, look.prices);
     writeln!(
         out,
-        "\n{shown}. POD columns: what pods can use. Prices in {currency} an hour; \
+        "\n{shown}. {of_pods}: what pods can use. Prices in {currency} an hour{source}; \
          spot is the cheapest zone in our model, not market data."
     )
+}
+
+/// Titles and rows in columns. Without a GPU in any row a narrow table has no column for them.
+fn aligned(rows: &[[String; 10]], titles: &[&str; 10], gap: usize) -> Vec<String> {
+    let has_gpus = gap > 1 || rows.iter().any(|row| row[GPU] != "-");
+    let titles = titles.map(str::to_owned);
+    let mut widths = [0; 10];
+    for row in std::iter::once(&titles).chain(rows) {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |row: &[String; 10]| {
+        let mut line = String::new();
+        for (c, ((cell, width), (_, _, right))) in row.iter().zip(widths).zip(COLUMNS).enumerate() {
+            match right {
+                _ if c == GPU && !has_gpus => continue,
+                true => line.push_str(&format!("{cell:>width$}")),
+                false => line.push_str(&format!("{cell:<width$}")),
+            }
+            line.push_str(&" ".repeat(gap));
+        }
+        line.trim_end().to_owned()
+    };
+    std::iter::once(&titles).chain(rows).map(line).collect()
+}
+
+/// The beginning of a cell that is longer than it may be.
+fn cut(cell: &str, most: usize) -> String {
+    if cell.chars().count() <= most {
+        return cell.to_owned();
+    }
+    let kept: String = cell.chars().take(most.saturating_sub(1)).collect();
+    format!("{kept}…")
 }
 
 fn cells(it: &InstanceType) -> [String; 10] {

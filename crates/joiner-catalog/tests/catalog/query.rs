@@ -1,6 +1,6 @@
 //! Listing the catalog: filters, orders and what is printed.
 
-use joiner_catalog::query::{Format, GpuFilter, Query, Selection, Sort, Span, price, render};
+use joiner_catalog::query::{Format, GpuFilter, Look, Query, Selection, Sort, Span, price, render};
 use joiner_catalog::{ClassSettings, ec2};
 use joiner_model::NanoDollars;
 
@@ -16,7 +16,11 @@ fn names(query: &Query) -> Vec<String> {
 
 fn text(query: &Query, format: Format) -> String {
     let mut out = Vec::new();
-    render(&select(query), format, "USD", &mut out).expect("memory to write to");
+    let look = Look {
+        currency: "USD",
+        ..Look::default()
+    };
+    render(&select(query), format, look, &mut out).expect("memory to write to");
     String::from_utf8(out).expect("text")
 }
 
@@ -223,4 +227,31 @@ fn all_of_the_catalog_can_be_printed() {
 fn a_bad_price_is_named() {
     let error = price("cheap").unwrap_err();
     assert!(error.to_string().starts_with("\"cheap\" is not a price"));
+}
+
+#[test]
+fn a_table_fits_a_narrow_terminal() {
+    for (names, has_gpus) in [(["m5."], false), (["p4d."], true), (["u7in-24tb."], false)] {
+        let query = Query {
+            names: names.map(str::to_owned).to_vec(),
+            ..Query::default()
+        };
+        let look = Look {
+            columns: Some(80),
+            ..Look::default()
+        };
+        let mut out = Vec::new();
+        render(&select(&query), Format::Table, look, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let table: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
+        assert!(table.len() > 1, "{text}");
+        assert!(
+            table.iter().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        assert!(table[0].contains("P-MEM"), "{text}");
+        assert_eq!(table[0].contains("GPU"), has_gpus, "{text}");
+    }
+    let wide = text(&Query::default(), Format::Table);
+    assert!(wide.starts_with("TYPE ") && wide.contains("SPOT-MODEL"));
 }

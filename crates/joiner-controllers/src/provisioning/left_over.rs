@@ -204,7 +204,9 @@ fn kind_of(refusal: &Refusal) -> String {
             }
             format!("{}: {}", own.pool, own.ruling)
         }
-        other @ (Refusal::Ignored(_) | Refusal::NoPools) => other.to_string(),
+        other @ (Refusal::Ignored(_) | Refusal::NoPools | Refusal::Absent { .. }) => {
+            other.to_string()
+        }
     }
 }
 

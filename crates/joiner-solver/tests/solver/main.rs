@@ -1,5 +1,6 @@
 //! The solver's tests, in one program: linking twenty would take most of the build's time and disk.
 
+mod absent;
 mod behaviors_combined;
 mod behaviors_daemons;
 mod behaviors_instance_types;

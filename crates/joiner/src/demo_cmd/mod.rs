@@ -10,7 +10,7 @@ mod story;
 mod summary;
 mod view;
 
-use std::io::{IsTerminal as _, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -96,14 +96,15 @@ async fn play(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         door.name_controller(servers.metrics_address)?;
         answers = Some(servers);
     }
-    let mut screen = Screen::new(is_live(args));
+    let mut screen = Screen::new(terminal::size(), may_draw(args));
     screen.title(out, args.speed)?;
     let stage = Stage::new(sandbox.client(), world.cloud());
     let scene = Scene::new(sandbox.client(), clock.clone(), world.decisions());
     let told = story::play(&stage, &scene, &mut screen, out, FRAME).await;
     // Also when it went wrong: the terminal is as it was.
     screen.leave(out)?;
-    summary::print(&told?, &scene.picture().await?, out)?;
+    let columns = terminal::size().map(|own| own.columns);
+    summary::print(&told?, &scene.picture().await?, columns, out)?;
     if let Some(door) = door {
         let mut stop = Stop::listen()?;
         writeln!(out)?;
@@ -124,8 +125,9 @@ async fn play(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// True when there is a terminal that can be drawn on.
-fn is_live(args: &DemoArgs) -> bool {
-    let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-    !args.plain && !dumb && std::io::stdout().is_terminal()
+/// True for a terminal that can be drawn on, unless plain lines are asked for.
+fn may_draw(args: &DemoArgs) -> bool {
+    let says = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let dumb = says("TERM").is_none_or(|term| term == "dumb");
+    !args.plain && !dumb && says("NO_COLOR").is_none()
 }

@@ -10,6 +10,8 @@ use jiff::Timestamp;
 use super::scene::{Picture, Scene};
 use super::stage::{Stage, TYPES, Wanted};
 use super::view::Screen;
+use crate::table::count;
+use crate::terminal;
 
 /// A chapter that takes more looks than this has gone wrong: a minute of the viewer's time, so that
 /// a busy machine may take it slowly.
@@ -47,8 +49,10 @@ const ACTS: [Act; 10] = [
 
 /// How a chapter went.
 pub(super) struct Told {
-    /// What happened, in a few words.
+    /// What happened.
     pub(super) what: String,
+    /// The same in a few words.
+    pub(super) brief: String,
     /// Dollars an hour before.
     pub(super) price_before: f64,
     /// How it was in the end.
@@ -75,21 +79,18 @@ struct Teller<'a> {
 
 impl Teller<'_> {
     /// Does it. Returns what it was, in words, and what is to come of it.
-    async fn act(&mut self, act: Act, before: &Picture) -> anyhow::Result<(String, Goal)> {
+    async fn act(&mut self, act: Act, before: &Picture) -> anyhow::Result<(Words, Goal)> {
         let price = before.price();
-        let (what, holds): (String, Holds) = match act {
+        let (what, brief, holds): (String, String, Holds) = match act {
             Act::Scale(replicas) => {
                 let from = self.replicas;
                 self.replicas = replicas;
                 self.stage.scale(replicas).await?;
-                let what = match (from, replicas) {
-                    (0, 0) => "inflate has no replicas".to_owned(),
-                    (from, to) => format!("inflate goes from {from} to {to} replicas"),
-                };
+                let (what, brief) = scaled(from, replicas);
                 let down = replicas < from;
                 let cheaper = move |now: &Picture| !down || now.price() < price - 1e-9;
                 let empty = move |now: &Picture| replicas > 0 || now.nodes.is_empty();
-                (what, Box::new(move |now| cheaper(now) && empty(now)))
+                (what, brief, Box::new(move |now| cheaper(now) && empty(now)))
             }
             Act::AllowSpot => {
                 self.wanted.spot = true;
@@ -97,14 +98,16 @@ impl Teller<'_> {
                 let all_spot = |now: &Picture| now.nodes.iter().all(super::scene::NodeRow::is_spot);
                 (
                     "NodePool default may buy spot capacity, too".to_owned(),
+                    "spot is allowed".to_owned(),
                     Box::new(all_spot),
                 )
             }
             Act::Interrupt => {
                 let node = self.stage.interrupt(before).await?;
                 let what = format!("EC2 takes spot node {node} back in two minutes");
+                let brief = "a spot node is taken".to_owned();
                 let gone = move |now: &Picture| !now.nodes.iter().any(|own| own.name == node);
-                (what, Box::new(gone))
+                (what, brief, Box::new(gone))
             }
             Act::Change => {
                 self.wanted.version += 1;
@@ -112,14 +115,34 @@ impl Teller<'_> {
                 let version = format!("v{}", self.wanted.version + 1);
                 let what = "NodePool default gets a new label: its nodes have drifted".to_owned();
                 let new = move |now: &Picture| now.nodes.iter().all(|own| own.version == version);
-                (what, Box::new(new))
+                (what, "nodes have drifted".to_owned(), Box::new(new))
             }
         };
         let goal = Goal {
             replicas: self.replicas,
             holds,
         };
-        Ok((what, goal))
+        Ok((Words { what, brief }, goal))
+    }
+}
+
+/// What happens, at length and in short.
+struct Words {
+    what: String,
+    brief: String,
+}
+
+fn scaled(from: usize, to: usize) -> (String, String) {
+    let replicas = if to == 1 { "replica" } else { "replicas" };
+    match (from, to) {
+        (0, 0) => (
+            "inflate has no replicas".to_owned(),
+            "no replicas".to_owned(),
+        ),
+        (from, to) => (
+            format!("inflate goes from {from} to {to} {replicas}"),
+            format!("{from} → {to} {replicas}"),
+        ),
     }
 }
 
@@ -144,11 +167,12 @@ pub(super) async fn play(
     for act in ACTS {
         let before = scene.picture().await?;
         let begun = before.at;
-        let (what, goal) = teller.act(act, &before).await?;
+        let (Words { what, brief }, goal) = teller.act(act, &before).await?;
         screen.chapter(out, begun, &what)?;
         let (reached, picture) = wait(scene, screen, out, (&goal, frame)).await?;
         let own = Told {
             what,
+            brief,
             price_before: before.price(),
             took: Duration::try_from(reached.duration_since(begun)).unwrap_or_default(),
             picture,
@@ -169,6 +193,7 @@ async fn wait(
     let (mut reached, mut last): (Option<Timestamp>, Picture) = Default::default();
     for _ in 0..LOOKS_MAX {
         let picture = scene.picture().await?;
+        screen.resize(terminal::size());
         screen.show(out, &picture)?;
         let now = picture.at;
         let holds = picture.is_settled(goal.replicas) && (goal.holds)(&picture);
@@ -187,10 +212,10 @@ async fn wait(
         tokio::time::sleep(frame).await;
     }
     bail!(
-        "{} of {} pods run on {} nodes ({}), and more was to come: it takes too long",
+        "{} of {} run on {} ({}), and more was to come: it takes too long",
         last.n_running,
-        goal.replicas,
-        last.nodes.len(),
+        count(goal.replicas, "pod"),
+        count(last.nodes.len(), "node"),
         last.types(),
     );
 }

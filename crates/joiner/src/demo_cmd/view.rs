@@ -10,13 +10,29 @@ use joiner_runtime::Decision;
 use super::scene::{NodeRow, Picture};
 use super::story::Told;
 use super::summary;
+use crate::table::{count, shortened};
+use crate::terminal::{Size, broken};
 
-/// Cells of a fill bar.
+/// Cells of a fill bar where there is room, and where there is not.
 const BAR: usize = 16;
+const BAR_MIN: usize = 8;
+/// Columns of a row that is as short as it can be: name, bar and all others.
+const NAME_MIN: usize = 17;
+const NAME_FULL: usize = 30;
+const ROW_MIN: usize = 80;
+/// Where the text of a line begins that tells of a decision, a node or a price.
+const TEXT_AT: usize = 18;
+/// Lines of the live view besides those of nodes, and the one where the cursor stands.
+const LINES_BESIDES: usize = 5;
+/// Longest line of a paragraph.
+const TITLE_MAX: usize = 96;
 
 /// Where it is shown.
 pub(super) struct Screen {
-    live: bool,
+    /// The terminal, if there is one.
+    terminal: Option<Size>,
+    /// It is drawn on, and not only written to line by line.
+    is_live: bool,
     /// Lines of the last frame, to be drawn over.
     drawn: usize,
     /// The last decision that was shown.
@@ -30,9 +46,10 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    pub(super) fn new(live: bool) -> Self {
+    pub(super) fn new(terminal: Option<Size>, is_live: bool) -> Self {
         Self {
-            live,
+            terminal,
+            is_live: is_live && terminal.is_some(),
             drawn: 0,
             told: None,
             told_then: Vec::new(),
@@ -42,17 +59,24 @@ impl Screen {
         }
     }
 
+    /// The terminal may have become larger or smaller.
+    pub(super) fn resize(&mut self, size: Option<Size>) {
+        self.terminal = self.terminal.and(size.or(self.terminal));
+    }
+
     /// What this is.
     pub(super) fn title(&self, out: &mut dyn Write, speed: u32) -> io::Result<()> {
-        writeln!(
-            out,
-            "{}: a cluster in this process, a simulated EC2 with the real types and prices, and the",
-            self.bold("joiner demo")
-        )?;
-        writeln!(
-            out,
-            "production controllers. The clock runs {speed} times as fast as yours."
-        )?;
+        let text = format!(
+            "joiner demo: a cluster in this process, a simulated EC2 with the real types and \
+             prices, and the production controllers. The clock runs {speed} times as fast as yours."
+        );
+        let columns = self.terminal.map_or(TITLE_MAX, |own| own.columns);
+        for line in broken(&text, columns.min(TITLE_MAX), 0) {
+            match line.strip_prefix("joiner demo") {
+                Some(rest) => writeln!(out, "{}{rest}", self.bold("joiner demo"))?,
+                None => writeln!(out, "{line}")?,
+            }
+        }
         writeln!(out)?;
         out.flush()
     }
@@ -78,8 +102,7 @@ impl Screen {
         writeln!(out)?;
         self.n_chapters += 1;
         let text = format!("{}. {text}", self.n_chapters);
-        let text = self.bold(&text);
-        self.line(out, at, &text)
+        self.styled(out, at, &text, |screen, line| screen.bold(line))
     }
 
     /// How the chapter ended.
@@ -94,15 +117,42 @@ impl Screen {
             1 => format!("1 node ({})", picture.types()),
             n => format!("{n} nodes ({})", picture.types()),
         };
-        let prices = self.bold(&format!("{} an hour", summary::prices(own)));
+        let prices = format!("{} an hour", summary::prices(own));
         let text = format!("   price  {prices}; {pods} on {nodes}");
-        self.line(out, picture.at, &text)
+        // The prices stand in the first line, however narrow the terminal is.
+        self.styled(out, picture.at, &text, |screen, line| {
+            line.replacen(&prices, &screen.bold(&prices), 1)
+        })
     }
 
     fn line(&mut self, out: &mut dyn Write, at: Timestamp, text: &str) -> io::Result<()> {
+        self.styled(out, at, text, |_, line| line.to_owned())
+    }
+
+    /// A line of the log, broken between words where the terminal is narrower.
+    fn styled(
+        &mut self,
+        out: &mut dyn Write,
+        at: Timestamp,
+        text: &str,
+        style: impl Fn(&Self, &str) -> String,
+    ) -> io::Result<()> {
         self.clear(out)?;
         let at = self.passed(at);
-        writeln!(out, "{}  {text}", self.dim(&at))?;
+        let columns = self.terminal.map_or(usize::MAX, |own| own.columns);
+        let before = at.chars().count() + 2;
+        let indent = match text.starts_with("   ") {
+            true => TEXT_AT - before,
+            false => 3,
+        };
+        let parts = broken(text, columns.saturating_sub(before), indent);
+        for (n, part) in parts.iter().enumerate() {
+            let (at, part) = match n {
+                0 => (self.dim(&at), style(self, part)),
+                _ => (" ".repeat(at.len()), style(self, part)),
+            };
+            writeln!(out, "{at}  {part}")?;
+        }
         out.flush()
     }
 
@@ -117,11 +167,11 @@ impl Screen {
     pub(super) fn show(&mut self, out: &mut dyn Write, picture: &Picture) -> io::Result<()> {
         self.decisions(out, picture)?;
         self.comings(out, picture)?;
-        if !self.live {
+        let Some(size) = self.terminal.filter(|_| self.is_live) else {
             return Ok(());
-        }
+        };
         self.clear(out)?;
-        let lines = self.frame(picture);
+        let lines = self.frame(picture, size);
         // A line that were broken in two could not be drawn over.
         write!(out, "\u{1b}[?7l")?;
         for line in &lines {
@@ -158,7 +208,7 @@ impl Screen {
             .cloned()
             .collect();
         for own in new {
-            let text = format!("   node   + {}", node_words(&own));
+            let text = format!("   node   + {}", self.node_words(&own));
             self.line(out, picture.at, &text)?;
             self.nodes.insert(own.name.clone(), own);
         }
@@ -171,7 +221,7 @@ impl Screen {
             .collect();
         for name in names {
             if let Some(own) = self.nodes.remove(&name) {
-                let text = format!("   node   - {}", node_words(&own));
+                let text = format!("   node   - {}", self.node_words(&own));
                 self.line(out, picture.at, &text)?;
             }
         }
@@ -193,26 +243,57 @@ impl Screen {
         out.flush()
     }
 
-    fn frame(&mut self, picture: &Picture) -> Vec<String> {
+    fn frame(&mut self, picture: &Picture, size: Size) -> Vec<String> {
         let at = self.passed(picture.at);
         let price = self.bold(&format!("${:.3} an hour", picture.price()));
         let mut lines = vec![
             String::new(),
             format!(
-                "{at}  {} nodes, {} pods running, {} waiting, {price}",
-                picture.nodes.len(),
-                picture.n_running,
+                "{at}  {}, {} running, {} waiting, {price}",
+                count(picture.nodes.len(), "node"),
+                count(picture.n_running, "pod"),
                 picture.n_waiting,
             ),
         ];
-        for node in &picture.nodes {
-            let line = node_line(node);
+        let rows_max = size.lines.saturating_sub(LINES_BESIDES);
+        let shape = Shape::of(picture, size.columns);
+        if !picture.nodes.is_empty() && rows_max > 0 {
+            lines.push(self.dim(&shortened(&shape.titles(), size.columns)));
+        }
+        for node in picture.nodes.iter().take(rows_max) {
+            let line = shortened(&shape.row(node), size.columns);
             lines.push(match node.state {
                 "ready" => line,
                 _ => self.dim(&line),
             });
         }
+        let n_more = picture.nodes.len().saturating_sub(rows_max);
+        if n_more > 0 {
+            lines.push(format!("  … and {}", count(n_more, "more node")));
+        }
         lines
+    }
+
+    /// `ip-10-0-0-1 (m5.large spot in us-east-1a, $0.0960 an hour)`.
+    fn node_words(&self, node: &NodeRow) -> String {
+        let NodeRow {
+            name,
+            instance_type,
+            capacity_type,
+            zone,
+            price,
+            ..
+        } = node;
+        let full =
+            format!("{name} ({instance_type} {capacity_type} in {zone}, ${price:.4} an hour)");
+        let columns = self.terminal.map_or(usize::MAX, |own| own.columns);
+        match full.chars().count() + TEXT_AT + 2 > columns {
+            false => full,
+            true => format!(
+                "{} {instance_type} {capacity_type} {zone} ${price:.4}/h",
+                short_name(name)
+            ),
+        }
     }
 
     fn bold(&self, text: &str) -> String {
@@ -224,7 +305,7 @@ impl Screen {
     }
 
     fn in_style(&self, style: &str, text: &str) -> String {
-        match self.live {
+        match self.is_live {
             true => format!("\u{1b}[{style}m{text}\u{1b}[0m"),
             false => text.to_owned(),
         }
@@ -247,47 +328,87 @@ fn why(own: &Decision) -> Option<String> {
     }
 }
 
-/// `ip-10-0-0-1 (m5.large spot in us-east-1a, $0.0960 an hour)`.
-fn node_words(node: &NodeRow) -> String {
-    format!(
-        "{} ({} {} in {}, ${:.4} an hour)",
-        node.name, node.instance_type, node.capacity_type, node.zone, node.price
-    )
+/// A node's name without the domain, which all nodes share.
+pub(super) fn short_name(name: &str) -> &str {
+    name.split_once('.').map_or(name, |(host, _)| host)
 }
 
-fn node_line(node: &NodeRow) -> String {
-    format!(
-        "        {:<30} {:<10} {:<9} {:<11} {} {:>2} pods  ${:.4}  {}",
-        shortened(&node.name, 30),
-        node.instance_type,
-        node.capacity_type,
-        node.zone,
-        bar(node.memory),
-        node.n_pods,
-        node.price,
-        node.state,
-    )
+/// How wide the columns of the live view are: the same for every frame, so that they stand still.
+struct Shape {
+    has_domain: bool,
+    name: usize,
+    bar: usize,
 }
 
-fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        None => text.to_owned(),
-        Some(_) => {
-            let kept: String = text.chars().take(most - 1).collect();
-            format!("{kept}…")
+impl Shape {
+    /// Names are spelled out where there is room, and bars are longer.
+    fn of(picture: &Picture, columns: usize) -> Self {
+        let room = columns.saturating_sub(ROW_MIN);
+        let names = picture.nodes.iter().map(|own| own.name.chars().count());
+        let longest = names.max().unwrap_or(0).max(NAME_FULL);
+        let has_domain = longest - NAME_MIN <= room;
+        let name = if has_domain { longest } else { NAME_MIN };
+        let bar = BAR_MIN + room - (name - NAME_MIN);
+        Self {
+            has_domain,
+            name,
+            bar: bar.min(BAR),
         }
+    }
+
+    fn line(&self, cells: [&str; 8]) -> String {
+        let [
+            name,
+            instance_type,
+            capacity,
+            zone,
+            memory,
+            pods,
+            price,
+            state,
+        ] = cells;
+        let (name_width, bar) = (self.name, self.bar);
+        let name = shortened(name, name_width);
+        let line = format!(
+            "  {name:<name_width$} {instance_type:<9} {capacity:<9} {zone:<10} {memory:<bar$} \
+             {pods:>4} {price:>6} {state}"
+        );
+        line.trim_end().to_owned()
+    }
+
+    fn titles(&self) -> String {
+        self.line([
+            "NODE", "TYPE", "CAPACITY", "ZONE", "MEMORY", "PODS", "$/H", "STATE",
+        ])
+    }
+
+    fn row(&self, node: &NodeRow) -> String {
+        let name = match self.has_domain {
+            true => node.name.as_str(),
+            false => short_name(&node.name),
+        };
+        self.line([
+            name,
+            &node.instance_type,
+            &node.capacity_type,
+            &node.zone,
+            &bar(node.memory, self.bar),
+            &node.n_pods.to_string(),
+            &format!("{:.4}", node.price),
+            node.state,
+        ])
     }
 }
 
 /// How full something is.
-pub(super) fn bar((used, room): (u64, u64)) -> String {
-    let cells = BAR as u64;
+fn bar((used, room): (u64, u64), width: usize) -> String {
+    let cells = width as u64;
     let full = match room {
         0 => 0,
         room => (used.min(room) * cells).div_ceil(room),
     };
-    let full = usize::try_from(full).unwrap_or(BAR).min(BAR);
-    format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
+    let full = usize::try_from(full).unwrap_or(width).min(width);
+    format!("{}{}", "█".repeat(full), "░".repeat(width - full))
 }
 
 #[cfg(test)]
@@ -298,17 +419,131 @@ mod tests {
 
     #[test]
     fn bars_show_a_little_as_something_and_never_too_much() {
-        assert_eq!(bar((0, 100)), "░".repeat(16));
-        assert_eq!(bar((1, 100)), format!("█{}", "░".repeat(15)));
-        assert_eq!(bar((100, 100)), "█".repeat(16));
-        assert_eq!(bar((900, 100)), "█".repeat(16));
-        assert_eq!(bar((1, 0)), "░".repeat(16));
+        assert_eq!(bar((0, 100), 16), "░".repeat(16));
+        assert_eq!(bar((1, 100), 16), format!("█{}", "░".repeat(15)));
+        assert_eq!(bar((100, 100), 16), "█".repeat(16));
+        assert_eq!(bar((900, 100), 16), "█".repeat(16));
+        assert_eq!(bar((1, 0), 16), "░".repeat(16));
+    }
+
+    fn picture(n_nodes: usize) -> Picture {
+        let node = |n: usize| NodeRow {
+            name: format!("ip-10-255-255-{}.ec2.internal", 100 + n),
+            instance_type: "m5.xlarge".to_owned(),
+            capacity_type: "on-demand".to_owned(),
+            zone: "us-east-1a".to_owned(),
+            state: "booting",
+            price: 0.1,
+            n_pods: 12,
+            memory: (1, 2),
+            ..NodeRow::default()
+        };
+        Picture {
+            at: Timestamp::from_second(10).unwrap(),
+            nodes: (0..n_nodes).map(node).collect(),
+            n_running: 1,
+            ..Picture::default()
+        }
+    }
+
+    /// Lines as they are seen: without orders to the terminal.
+    fn seen(lines: &[String]) -> Vec<String> {
+        let plain = |line: &String| {
+            let mut parts = line.split('\u{1b}');
+            let mut plain = parts.next().unwrap().to_owned();
+            for part in parts {
+                plain.push_str(part.split_once(['m', 'l', 'h', 'J', 'A']).unwrap().1);
+            }
+            plain
+        };
+        lines.iter().map(plain).collect()
+    }
+
+    fn frame(n_nodes: usize, columns: usize, lines: usize) -> Vec<String> {
+        let size = Size { columns, lines };
+        let picture = picture(n_nodes);
+        seen(&Screen::new(Some(size), true).frame(&picture, size))
     }
 
     #[test]
-    fn long_names_are_cut() {
-        assert_eq!(shortened("abcdef", 4), "abc…");
-        assert_eq!(shortened("abcd", 4), "abcd");
+    fn the_live_view_fits_the_terminal_and_uses_it() {
+        let narrow = frame(2, 80, 24);
+        assert_eq!(
+            narrow,
+            [
+                "",
+                "  0:00  2 nodes, 1 pod running, 0 waiting, $0.200 an hour",
+                "  NODE              TYPE      CAPACITY  ZONE       MEMORY   PODS    $/H STATE",
+                "  ip-10-255-255-100 m5.xlarge on-demand us-east-1a ████░░░░   12 0.1000 booting",
+                "  ip-10-255-255-101 m5.xlarge on-demand us-east-1a ████░░░░   12 0.1000 booting",
+            ]
+        );
+        assert_eq!(
+            frame(1, 80, 24)[1].split(", ").next(),
+            Some("  0:00  1 node")
+        );
+        let wide = frame(1, 110, 24);
+        assert!(
+            wide[3].contains("ip-10-255-255-100.ec2.internal "),
+            "{wide:?}"
+        );
+        assert!(wide[3].contains("████████░░░░░░░░ "), "{wide:?}");
+        for columns in 40..140 {
+            for line in frame(3, columns, 24) {
+                assert!(
+                    line.chars().count() <= columns.max(60),
+                    "{columns}: {line:?}"
+                );
+            }
+        }
+        let low = frame(30, 80, 24);
+        assert!(
+            low.len() < 24,
+            "a frame that scrolls cannot be drawn over: {low:?}"
+        );
+        assert_eq!(low.last().unwrap(), "  … and 11 more nodes");
+    }
+
+    #[test]
+    fn the_log_of_a_narrow_terminal_is_broken_between_words() {
+        let size = Size {
+            columns: 80,
+            lines: 24,
+        };
+        let mut plain = Screen::new(Some(size), false);
+        let mut log = Vec::new();
+        let mut screen = Screen::new(Some(size), true);
+        let mut out = Vec::new();
+        let why = "Underutilized: 2 nodes become 1; $0.1920 an hour now, $0.0960 then, and \
+                   moving 3 pods is put at $0.0012";
+        let at = Timestamp::from_second(10).unwrap();
+        screen
+            .line(&mut out, at, &format!("   why    {why}"))
+            .unwrap();
+        let mut picture = picture(1);
+        picture.nodes[0].state = "ready";
+        screen.comings(&mut out, &picture).unwrap();
+        plain
+            .line(&mut log, at, &format!("   why    {why}"))
+            .unwrap();
+        plain.show(&mut log, &picture).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        assert_eq!(
+            seen(&lines),
+            [
+                "  0:00     why    Underutilized: 2 nodes become 1; $0.1920 an hour now, $0.0960",
+                "                  then, and moving 3 pods is put at $0.0012",
+                "  0:00     node   + ip-10-255-255-100 m5.xlarge on-demand us-east-1a $0.1000/h",
+            ]
+        );
+        let log = String::from_utf8(log).unwrap();
+        let log: Vec<String> = log.lines().map(str::to_owned).collect();
+        assert_eq!(
+            log,
+            seen(&lines),
+            "the same, without orders to the terminal"
+        );
     }
 
     fn shown(screen: &mut Screen, picture: &Picture) -> String {
@@ -337,7 +572,7 @@ mod tests {
             price: 0.1,
             ..NodeRow::default()
         };
-        let mut screen = Screen::new(false);
+        let mut screen = Screen::new(None, false);
         let mut picture = Picture {
             at: at(10),
             decisions: vec![decision(10, "one")],

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::cluster::{AboutServer, own_namespace};
 use super::flags::{CloudName, RunFlags};
-use crate::sources;
+use crate::sources::Reader;
 
 /// A cloud, and what it does by itself.
 pub(super) struct Opened {
@@ -28,8 +28,8 @@ pub(super) struct Opened {
 pub(super) fn open(
     name: CloudName,
     flags: &RunFlags,
-    client: &Client,
-    clock: &Clock,
+    (client, clock): (&Client, &Clock),
+    reader: &mut Reader,
 ) -> anyhow::Result<Opened> {
     match name {
         CloudName::Simulated => {}
@@ -37,7 +37,7 @@ pub(super) fn open(
     crate::region::known(&flags.region)?;
     let instance_types = match &flags.instance_types {
         Some(path) => {
-            let source = sources::read_file(path)?;
+            let source = reader.read_file(path)?;
             let types = joiner_state::parse_instance_types(&source.name, &source.text)?;
             Some(types)
         }

@@ -6,10 +6,13 @@ use std::time::Duration;
 use anyhow::Context;
 use joiner_controllers::assembly::Autoscaler;
 use joiner_runtime::{Clock, HttpSettings, Metrics, Ready, Receipts, Servers};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::KubeConfigOptions;
 use kube::{Client, Config};
 
 use super::flags::RunFlags;
+use crate::kubeconfig;
+use crate::sources::Reader;
+use crate::terminal::said_once;
 
 /// Where a pod finds its own namespace.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
@@ -30,15 +33,22 @@ pub(super) struct AboutServer {
 }
 
 /// A client for the cluster that the flags name.
-pub(super) async fn client(flags: &RunFlags) -> anyhow::Result<Client> {
+pub(super) async fn client(flags: &RunFlags, reader: &mut Reader) -> anyhow::Result<Client> {
+    let options = KubeConfigOptions {
+        context: flags.context.clone(),
+        ..KubeConfigOptions::default()
+    };
     let mut config = match &flags.kubeconfig {
         Some(path) => {
-            let file = Kubeconfig::read_from(path)
-                .with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
-            Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
+            let file = kubeconfig::read(path, reader)?;
+            Config::from_custom_kubeconfig(file, &options)
                 .await
                 .with_context(|| format!("cannot use the kubeconfig {}", path.display()))?
         }
+        // A context that is named is one of a kubeconfig, not of the pod we may run in.
+        None if flags.context.is_some() => Config::from_kubeconfig(&options)
+            .await
+            .context("cannot use the kubeconfig; name another with --kubeconfig")?,
         None => Config::infer().await.context(
             "there is no cluster to run on: no kubeconfig (KUBECONFIG, ~/.kube/config) and no \
              service account of a pod; name a kubeconfig with --kubeconfig",
@@ -95,7 +105,8 @@ async fn ask(client: &Client, clock: &Clock) -> Result<AboutServer, String> {
         )),
         Err(error) => {
             let cause = anyhow::Error::new(error);
-            Err(format!("cannot reach the API server: {remedy} ({cause:#})"))
+            let cause = said_once(&cause);
+            Err(format!("cannot reach the API server: {remedy} ({cause})"))
         }
     }
 }

@@ -12,6 +12,7 @@ use joiner_controllers::settings::{Batching, DisruptionSettings, FeatureGates};
 use joiner_model::{MinValuesPolicy, PreferencePolicy};
 
 use crate::scheduler_config::spread_defaults;
+use crate::sources::{InputArgs, Reader};
 
 /// Clouds that can be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -41,6 +42,11 @@ pub(crate) struct RunFlags {
     /// Kubeconfig; by default KUBECONFIG, ~/.kube/config, or the service account of the pod
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig; by default its current one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
     /// Simulated cloud: take instance types from this JSON file
     #[arg(
         long,
@@ -200,7 +206,7 @@ pub(crate) struct AcceptedFlags {
 
 impl RunFlags {
     /// The settings as meant.
-    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+    pub(crate) fn settings(&self, reader: &mut Reader) -> anyhow::Result<Settings> {
         let preferences = match self.preference_policy.as_str() {
             "Respect" => PreferencePolicy::Respect,
             "Ignore" => PreferencePolicy::Ignore,
@@ -227,7 +233,7 @@ impl RunFlags {
             preferences,
             min_values,
             gates,
-            spread_defaults: spread_defaults(&self.scheduler_config)?.map(Arc::new),
+            spread_defaults: spread_defaults(&self.scheduler_config, reader)?.map(Arc::new),
             disruption: self.disruption(gates),
             quiet_state: self.disable_cluster_state_observability,
         })
@@ -344,15 +350,18 @@ mod tests {
         assert_eq!((flags.kube_client_qps, flags.kube_client_burst), (200, 300));
         assert_eq!(flags.leader_election_name, "karpenter-leader-election");
         assert!(!flags.disable_leader_election && !flags.dry_run);
-        let settings = flags.settings().unwrap();
+        let settings = flags.settings(&mut Reader::unbounded()).unwrap();
         assert_eq!(settings.batching.max, Duration::from_secs(10));
         assert_eq!(settings.batching.idle, None, "ours adapts");
         let flags = parsed(&["--batch-idle-duration=1s", "--preference-policy=Ignore"]);
-        let settings = flags.settings().unwrap();
+        let settings = flags.settings(&mut Reader::unbounded()).unwrap();
         assert_eq!(settings.batching.idle, Some(Duration::from_secs(1)));
         assert_eq!(settings.preferences, PreferencePolicy::Ignore);
         for wrong in ["--preference-policy=Maybe", "--min-values-policy=None"] {
-            assert!(parsed(&[wrong]).settings().is_err(), "{wrong}");
+            assert!(
+                parsed(&[wrong]).settings(&mut Reader::unbounded()).is_err(),
+                "{wrong}"
+            );
         }
     }
 
@@ -364,7 +373,10 @@ mod tests {
             &["--ignore-dra-requests=true"],
             &["--ignore-dra-requests=1"],
         ] {
-            assert!(parsed(flags).settings().is_ok(), "{flags:?}");
+            assert!(
+                parsed(flags).settings(&mut Reader::unbounded()).is_ok(),
+                "{flags:?}"
+            );
         }
         for (flag, words) in [
             (
@@ -374,7 +386,10 @@ mod tests {
             ("--ignore-dra-requests=0", "not supported yet: leave out"),
             ("--ignore-dra-requests=maybe", "\"maybe\": it is true"),
         ] {
-            let error = parsed(&[flag]).settings().unwrap_err().to_string();
+            let error = parsed(&[flag])
+                .settings(&mut Reader::unbounded())
+                .unwrap_err()
+                .to_string();
             assert!(error.contains("IGNORE_DRA_REQUESTS"), "{error}");
             assert!(error.contains(words), "{flag}: {error}");
         }
@@ -388,7 +403,7 @@ mod tests {
             (&["--moves-per-replica-per-day=0"], 0),
             (&["--disrupt-like-upstream"], 0),
         ] {
-            let settings = parsed(flags).settings().unwrap();
+            let settings = parsed(flags).settings(&mut Reader::unbounded()).unwrap();
             assert_eq!(settings.disruption.moves_per_replica, expected, "{flags:?}");
         }
     }

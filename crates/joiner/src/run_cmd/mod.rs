@@ -67,12 +67,13 @@ pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<()> {
 }
 
 async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
-    let settings = flags.settings()?;
+    let mut reader = flags.input.reader();
+    let settings = flags.settings(&mut reader)?;
     let mut stop = Stop::listen()?;
     let clock = Clock::system(1);
     let _guard = install(&log_settings(flags, &clock)?)?;
-    let client = cluster::client(flags).await?;
-    let sold = clouds::open(cloud, flags, &client, &clock)?;
+    let client = cluster::client(flags, &mut reader).await?;
+    let sold = clouds::open(cloud, flags, (&client, &clock), &mut reader)?;
     let metrics = Arc::new(Metrics::new(clock.clone(), &crate::build()));
     let recorded = DecisionSettings {
         file: flags.decision_log.clone(),

@@ -1,16 +1,19 @@
 //! Asks a running controller, through its metrics port.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use joiner_runtime::near;
 use joiner_runtime::why::NoAnswer;
 use joiner_sandbox::kubeconfig::CONTROLLER;
 use kube::config::Kubeconfig;
 use serde::de::DeserializeOwned;
 
 use super::Whom;
+use crate::kubeconfig;
 
 /// Where `joiner run` answers when nobody says otherwise.
 const USUAL: &str = "http://127.0.0.1:8080";
@@ -56,22 +59,30 @@ fn address(whom: &Whom) -> anyhow::Result<(String, &'static str)> {
         return Ok((url.trim_end_matches('/').to_owned(), "from --controller"));
     }
     let file = match &whom.kubeconfig {
-        Some(path) => Some(
-            Kubeconfig::read_from(path)
-                .with_context(|| format!("cannot read the kubeconfig {}", path.display()))?,
-        ),
+        Some(path) => Some(kubeconfig::read(path, &mut whom.input.reader())?),
         None => Kubeconfig::read().ok(),
     };
-    Ok(match file.as_ref().and_then(named) {
+    let context = whom.context.as_deref();
+    if let (Some(file), Some(context)) = (&file, context)
+        && !file.contexts.iter().any(|own| own.name == context)
+    {
+        let all: BTreeSet<String> = file.contexts.iter().map(|own| own.name.clone()).collect();
+        let near = match near(context, &all).as_slice() {
+            [] => String::new(),
+            near => format!("; did you mean {}?", near.join(", ")),
+        };
+        bail!("the kubeconfig has no context {context:?}{near}");
+    }
+    Ok(match file.as_ref().and_then(|file| named(file, context)) {
         Some(url) => (url, "from the kubeconfig"),
         None => (USUAL.to_owned(), "the default"),
     })
 }
 
-/// The address that a kubeconfig has for its current cluster.
-fn named(file: &Kubeconfig) -> Option<String> {
-    let current = file.current_context.as_ref()?;
-    let context = file.contexts.iter().find(|own| own.name == *current)?;
+/// The address that a kubeconfig has for the cluster of a context, or of its current one.
+fn named(file: &Kubeconfig, context: Option<&str>) -> Option<String> {
+    let current = context.or(file.current_context.as_deref())?;
+    let context = file.contexts.iter().find(|own| own.name == current)?;
     let cluster = &context.context.as_ref()?.cluster;
     let cluster = file.clusters.iter().find(|own| own.name == *cluster)?;
     let extensions = cluster.cluster.as_ref()?.extensions.as_ref()?;

@@ -1,6 +1,7 @@
 //! `joiner why`: the receipt of a pod or a node.
 
 mod controller;
+mod name;
 mod node;
 mod pod;
 mod words;
@@ -16,7 +17,8 @@ use serde::Serialize;
 
 pub(crate) use self::pod::changes as render_changes;
 pub(crate) use self::words::funnel as render_funnel;
-use crate::terminal::Printable;
+use crate::sources::InputArgs;
+use crate::terminal;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,6 +90,11 @@ struct Whom {
     /// Kubeconfig that may say where the controller answers; by default KUBECONFIG or ~/.kube/config
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig; by default its current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    #[command(flatten)]
+    input: InputArgs,
     /// How to print
     #[arg(short = 'o', long, value_enum, default_value = "text")]
     output: Output,
@@ -106,31 +113,28 @@ enum Output {
 
 /// Runs the command.
 pub(crate) fn run(args: &WhyArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let columns = terminal::size().map(|own| own.columns);
     match &args.about {
         About::Pod(args) => {
-            let name = match &args.namespace {
-                Some(namespace) => {
-                    let own = args.name.rsplit('/').next().unwrap_or(&args.name);
-                    format!("{namespace}/{own}")
-                }
-                None => args.name.clone(),
-            };
+            let name = name::of_pod(&args.name, args.namespace.as_deref())?;
             let answer = match &args.whom.decision_log {
-                Some(file) => from_file(file, |find| why::pod(&name, None, find))?,
+                Some(file) => from_file(file, &args.whom, |find| why::pod(&name, None, find))?,
                 None => controller::ask(&args.whom, &format!("pod/{name}"))?,
             };
             print(args.whom.output, &answer, out, |out| {
-                pod::render(&answer, out)
+                pod::render(&answer, columns, out)
             })
         }
         About::Node(args) => {
-            let name = &args.name;
+            let name = name::of_node(&args.name)?;
             let answer = match &args.whom.decision_log {
-                Some(file) => from_file(file, |find| why::node(name, None, None, find))?,
+                Some(file) => {
+                    from_file(file, &args.whom, |find| why::node(name, None, None, find))?
+                }
                 None => controller::ask(&args.whom, &format!("node/{name}"))?,
             };
             print(args.whom.output, &answer, out, |out| {
-                node::render(&answer, out)
+                node::render(&answer, columns, out)
             })
         }
     }
@@ -139,17 +143,23 @@ pub(crate) fn run(args: &WhyArgs, out: &mut dyn Write) -> anyhow::Result<()> {
 /// An answer from what is written in a decision log.
 fn from_file<T>(
     file: &Path,
+    whom: &Whom,
     ask: impl FnOnce(why::Find<'_>) -> Result<T, NoAnswer>,
 ) -> anyhow::Result<T> {
     let shown = file.display();
+    let unreadable = || {
+        format!("cannot read the decision log {shown}: name the file of joiner run --decision-log")
+    };
+    // It is read more than once.
+    if file.exists() {
+        whom.input.reader().check("the decision log", file)?;
+    }
     // What cannot be read at all is told before anybody is said to be unknown.
     let none = DecisionQuery {
         limit: Some(0),
         ..DecisionQuery::default()
     };
-    read_decisions(file, &none).with_context(|| {
-        format!("cannot read the decision log {shown}: name the file of joiner run --decision-log")
-    })?;
+    read_decisions(file, &none).with_context(unreadable)?;
     let find = |query: &DecisionQuery| -> Vec<Decision> {
         read_decisions(file, query).unwrap_or_default()
     };
@@ -163,7 +173,10 @@ fn print<T: Serialize>(
     render: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> anyhow::Result<()> {
     match output {
-        Output::Text => render(&mut Printable(out))?,
+        Output::Text => {
+            let columns = terminal::size().map(|own| own.columns);
+            terminal::print(out, columns, |out| Ok(render(out)?))?;
+        }
         Output::Json => {
             serde_json::to_writer(&mut *out, answer).context("cannot write JSON")?;
             writeln!(out)?;

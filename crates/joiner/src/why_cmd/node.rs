@@ -6,16 +6,22 @@ use jiff::Timestamp;
 use joiner_runtime::receipt::{DisruptionDetails, Kept, Machine, Move, NodeFate, Receipt};
 use joiner_runtime::why::NodeAnswer;
 
-use super::words::{count, machine, price, since, target, when};
-use crate::table::write_columns;
+use super::words::{count, machine, machine_briefly, price, since, target, when};
+use crate::table::{fits, write_fitting};
 
 /// Names in a line.
 const NAMES_MAX: usize = 3;
 /// Rows of a table.
 const ROWS_MAX: usize = 12;
+/// Letters of a name that is cut to fit a terminal.
+const NAME_MIN: usize = 12;
 
 /// Prints it.
-pub(super) fn render(answer: &NodeAnswer, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn render(
+    answer: &NodeAnswer,
+    columns: Option<usize>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     headline(answer, out)?;
     let is_going = |own: &&Receipt<NodeFate>| matches!(own.fate, NodeFate::Removed { .. });
     let going = answer.receipts.iter().rev().find(is_going);
@@ -36,7 +42,7 @@ pub(super) fn render(answer: &NodeAnswer, out: &mut dyn Write) -> io::Result<()>
             }
             NodeFate::Removed { .. } => {
                 writeln!(out)?;
-                removed(answer, own, out)?;
+                removed(answer, own, columns, out)?;
             }
             NodeFate::Bought { node } => {
                 let (at, n) = (when(own.time, answer.now), node.pods.len());
@@ -162,7 +168,12 @@ fn stays(
     Ok(())
 }
 
-fn removed(answer: &NodeAnswer, own: &Receipt<NodeFate>, out: &mut dyn Write) -> io::Result<()> {
+fn removed(
+    answer: &NodeAnswer,
+    own: &Receipt<NodeFate>,
+    columns: Option<usize>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let NodeFate::Removed {
         details,
         why,
@@ -191,24 +202,33 @@ fn removed(answer: &NodeAnswer, own: &Receipt<NodeFate>, out: &mut dyn Write) ->
             "  {before} before, ${after:.4} after: {verdict}{moving}"
         )?;
     }
-    let mut rows = Vec::new();
-    for gone in &details.removed {
-        rows.push(vec!["  -".to_owned(), gone.node.clone(), machine(gone)]);
-    }
-    for new in &details.replacements {
-        rows.push(vec!["  +".to_owned(), new.node_claim.clone(), machine(new)]);
-    }
+    let rows_with = |machine: fn(&Machine) -> String| {
+        let gone = details.removed.iter();
+        let gone = gone.map(|own| vec!["  -".to_owned(), own.node.clone(), machine(own)]);
+        let new = details.replacements.iter();
+        let new = new.map(|own| vec!["  +".to_owned(), own.node_claim.clone(), machine(own)]);
+        gone.chain(new).collect::<Vec<_>>()
+    };
+    let mut rows = rows_with(machine);
     let n_more = rows.len().saturating_sub(ROWS_MAX);
+    if !fits(&rows[..rows.len() - n_more], columns) {
+        rows = rows_with(machine_briefly);
+    }
     rows.truncate(ROWS_MAX);
-    write_columns(&rows, out)?;
+    write_fitting(&rows, columns, &[usize::MAX, NAME_MIN, NAME_MIN], out)?;
     if n_more > 0 {
         writeln!(out, "    … and {n_more} more; -o json shows all")?;
     }
-    moves(answer, details, out)
+    moves(answer, details, columns, out)
 }
 
 /// Where the pods of this node went; those of others are counted.
-fn moves(answer: &NodeAnswer, details: &DisruptionDetails, out: &mut dyn Write) -> io::Result<()> {
+fn moves(
+    answer: &NodeAnswer,
+    details: &DisruptionDetails,
+    columns: Option<usize>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let (own, others): (Vec<&Move>, Vec<&Move>) = details
         .moves
         .iter()
@@ -222,7 +242,7 @@ fn moves(answer: &NodeAnswer, details: &DisruptionDetails, out: &mut dyn Write) 
     let rows: Vec<Vec<String>> = (own.iter().take(ROWS_MAX))
         .map(|own| vec![format!("    {}", own.pod), format!("→ {}", target(&own.to))])
         .collect();
-    write_columns(&rows, out)?;
+    write_fitting(&rows, columns, &[NAME_MIN, NAME_MIN], out)?;
     if own.len() > ROWS_MAX {
         writeln!(
             out,

@@ -12,7 +12,11 @@ use super::words::{count, funnel, machine, price, since, target, when};
 const EARLIER_MAX: usize = 3;
 
 /// Prints it.
-pub(super) fn render(answer: &PodAnswer, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn render(
+    answer: &PodAnswer,
+    columns: Option<usize>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     headline(answer, out)?;
     let Some((last, earlier)) = answer.receipts.split_last() else {
         let waits = answer
@@ -31,7 +35,7 @@ pub(super) fn render(answer: &PodAnswer, out: &mut dyn Write) -> io::Result<()> 
     writeln!(out)?;
     match &last.fate {
         PodFate::Unschedulable { why } if !is_bound(answer) => {
-            left_over(why, last.time, answer.now, out)?;
+            left_over(why, &when(last.time, answer.now), columns, out)?;
         }
         PodFate::NewNode { node } => planned(answer, node, last.time, out)?,
         PodFate::Unschedulable { .. } | PodFate::ExistingNode { .. } | PodFate::Moved { .. } => {
@@ -128,15 +132,15 @@ fn planned(
 /// Why there is no place, and what would help.
 fn left_over(
     why: &LeftOver,
-    time: Timestamp,
-    now: Option<Timestamp>,
+    when: &str,
+    columns: Option<usize>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let alike = match why.pods {
         0 | 1 => String::new(),
         n => format!(" for it and {} like it", count(n - 1, "other pod")),
     };
-    writeln!(out, "No place{alike}, as of {}:", when(time, now))?;
+    writeln!(out, "No place{alike}, as of {when}:")?;
     for reason in &why.reasons {
         writeln!(out, "  - {reason}")?;
     }
@@ -144,7 +148,7 @@ fn left_over(
         return Ok(());
     }
     writeln!(out)?;
-    funnel(&why.funnel, out)?;
+    funnel(&why.funnel, columns, out)?;
     writeln!(out)?;
     changes(&why.changes, out)
 }

@@ -5,7 +5,11 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 use joiner_runtime::receipt::{Machine, PoolFunnel};
 
-use crate::table::write_columns;
+use crate::table::{fits, write_columns};
+use crate::terminal::broken;
+
+/// Columns of the title of pools.
+const POOL: usize = 6;
 
 /// How long ago, where the time is known, else when.
 pub(super) fn when(time: Timestamp, now: Option<Timestamp>) -> String {
@@ -75,21 +79,117 @@ pub(super) fn target(text: &str) -> String {
     }
 }
 
-/// How offerings were ruled out, a line for each pool: only questions that ruled something out.
-pub(crate) fn funnel(pools: &[PoolFunnel], out: &mut dyn Write) -> io::Result<()> {
-    let mut rows = vec![vec!["  POOL".to_owned(), "OFFERINGS LEFT".to_owned()]];
-    for pool in pools {
-        let mut steps = pool.steps.iter();
-        let Some(first) = steps.next() else { continue };
-        let mut line = first.offerings_left.to_string();
-        let mut last = first.offerings_left;
-        for step in steps {
-            if step.offerings_left != last {
-                line = format!("{line} → {} {}", step.offerings_left, step.after);
-                last = step.offerings_left;
-            }
+/// The same in few words, for a narrow terminal.
+pub(super) fn machine_briefly(own: &Machine) -> String {
+    let short = Machine {
+        node_pool: String::new(),
+        price_per_hour: None,
+        ..own.clone()
+    };
+    match own.price_per_hour {
+        Some(dollars) => format!("{} ${dollars:.4}", machine(&short)),
+        None => machine(&short),
+    }
+}
+
+/// How offerings were ruled out, a line for each pool: only questions that ruled something out. Where
+/// that is too wide, each question has a line of its own.
+pub(crate) fn funnel(
+    pools: &[PoolFunnel],
+    columns: Option<usize>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let told: Vec<(String, Vec<String>)> = pools.iter().filter_map(steps).collect();
+    let title = || vec!["  POOL".to_owned(), "OFFERINGS LEFT".to_owned()];
+    let mut rows = vec![title()];
+    for (pool, steps) in &told {
+        rows.push(vec![pool.clone(), steps.join(" ")]);
+    }
+    if fits(&rows, columns) {
+        return write_columns(&rows, out);
+    }
+    let widest = told.iter().map(|(pool, _)| pool.chars().count()).max();
+    let room = columns.unwrap_or(usize::MAX);
+    let room = room.saturating_sub(widest.unwrap_or(0).max(POOL) + 2);
+    let mut rows = vec![title()];
+    for (pool, steps) in told {
+        let lines = steps.iter().flat_map(|step| broken(step, room, 2));
+        for (n, line) in lines.enumerate() {
+            let pool = if n == 0 { pool.clone() } else { String::new() };
+            rows.push(vec![pool, line]);
         }
-        rows.push(vec![format!("  {}", pool.node_pool), line]);
     }
     write_columns(&rows, out)
+}
+
+/// A pool, and what is left of it after each question.
+fn steps(pool: &PoolFunnel) -> Option<(String, Vec<String>)> {
+    let mut steps = pool.steps.iter();
+    let first = steps.next()?;
+    let mut last = first.offerings_left;
+    let mut told = vec![last.to_string()];
+    for step in steps {
+        if step.offerings_left != last {
+            told.push(format!("→ {} {}", step.offerings_left, step.after));
+            last = step.offerings_left;
+        }
+    }
+    Some((format!("  {}", pool.node_pool), told))
+}
+
+#[cfg(test)]
+mod tests {
+    use joiner_runtime::receipt::FunnelStep;
+
+    use super::*;
+
+    fn shown(columns: Option<usize>) -> Vec<String> {
+        let step = |offerings_left, after: &str| FunnelStep {
+            offerings_left,
+            after: after.to_owned(),
+        };
+        let pool = PoolFunnel {
+            node_pool: "general".to_owned(),
+            steps: vec![
+                step(16290, "offerings"),
+                step(5820, "for sale and allowed by the pool"),
+                step(5820, "with any label"),
+                step(0, "with topology.kubernetes.io/zone In [moon-1a]"),
+            ],
+        };
+        let mut out = Vec::new();
+        funnel(&[pool], columns, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_funnel_is_a_line_or_as_wide_as_the_terminal() {
+        let line = "  general  16290 → 5820 for sale and allowed by the pool → 0 with \
+                    topology.kubernetes.io/zone In [moon-1a]";
+        assert_eq!(shown(None), ["  POOL     OFFERINGS LEFT", line]);
+        assert_eq!(
+            shown(Some(50)),
+            [
+                "  POOL     OFFERINGS LEFT",
+                "  general  16290",
+                "           → 5820 for sale and allowed by the pool",
+                "           → 0 with topology.kubernetes.io/zone In",
+                "             [moon-1a]",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_machine_has_a_short_description() {
+        let own = Machine {
+            instance_type: "m5.large".to_owned(),
+            capacity_type: "spot".to_owned(),
+            zone: "us-east-1a".to_owned(),
+            node_pool: "general".to_owned(),
+            price_per_hour: Some(0.05),
+            ..Machine::default()
+        };
+        assert_eq!(machine_briefly(&own), "m5.large (spot, us-east-1a) $0.0500");
+    }
 }

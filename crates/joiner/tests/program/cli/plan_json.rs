@@ -136,7 +136,15 @@ fn the_cost_adds_up() {
     let plan = plan_with(joined(&cluster()), &["-o", "json"]).json();
     has_fields(
         &plan["cost"],
-        &["newNodesPerHour", "lowerBoundPerHour", "gap"],
+        &[
+            "newNodesPerHour",
+            "lowerBoundPerHour",
+            "gap",
+            "savingsAtMost",
+            "preferencesCostPerHour",
+            "pricesOf",
+            "pricesAreForeign",
+        ],
     );
     let price = plan["cost"]["newNodesPerHour"].as_f64().unwrap();
     let bound = plan["cost"]["lowerBoundPerHour"].as_f64().unwrap();
@@ -152,6 +160,9 @@ fn the_cost_adds_up() {
         "{bound} is above {price}"
     );
     assert!((gap - (price / bound - 1.0)).abs() < 1e-6, "{gap}");
+    let savings = plan["cost"]["savingsAtMost"].as_f64().unwrap();
+    assert!((savings - (1.0 - bound / price)).abs() < 1e-6, "{savings}");
+    assert!(plan["cost"]["pricesOf"].is_null(), "a catalog of one's own");
 }
 
 #[test]
@@ -221,7 +232,12 @@ fn nothing_to_do_is_an_empty_plan() {
     for list in ["newNodes", "existingNodes", "unschedulable"] {
         assert_eq!(plan[list], Value::Array(Vec::new()));
     }
-    for number in ["newNodesPerHour", "lowerBoundPerHour", "gap"] {
+    for number in [
+        "newNodesPerHour",
+        "lowerBoundPerHour",
+        "gap",
+        "savingsAtMost",
+    ] {
         assert_eq!(plan["cost"][number], 0.0);
     }
 }

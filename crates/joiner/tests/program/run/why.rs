@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::run::cluster::Served;
 use crate::run::process::{Joiner, joiner, outcome, place};
-use joiner_testkit::stage::{DEPLOYMENTS, NODES, PODS, client_of};
+use joiner_testkit::stage::{DEPLOYMENTS, EVENTS, NODES, PODS, client_of};
 
 /// The longest that an answer may take to become what it should be on a busy machine.
 const ANSWER_MAX: Duration = Duration::from_secs(120);
@@ -121,6 +121,7 @@ async fn why_is_answered_live_and_from_the_log() {
         .to_owned();
     let no_zone = [
         "No place",
+        "zone \"moon-1a\" does not exist in the catalog",
         "0 with topology.kubernetes.io/zone In [moon-1a]",
         "The cheapest change that would help:",
         "drop topology.kubernetes.io/zone=moon-1a from the pod's node selector",
@@ -147,6 +148,12 @@ async fn why_is_answered_live_and_from_the_log() {
             answers(&args, words).await;
         }
     }
+    let events = cluster.list(EVENTS).await;
+    let told = events.iter().any(|own| {
+        let message = own["message"].as_str().unwrap_or_default();
+        own["reason"] == "FailedScheduling" && message.contains("zone \"moon-1a\" does not exist")
+    });
+    assert!(told, "{events:?}");
     let args = ["pod", &waiting, "-o", "json", live[0], live[1]];
     let answer: Value = serde_json::from_str(&answers(&args, &[]).await).unwrap();
     let receipt = &answer["receipts"][0];
