@@ -22,7 +22,7 @@ use crate::life::{self, Chance, Event, Next, NodeSeen};
 use crate::notices::Notices;
 use crate::objects::{self, Created};
 use crate::record::{Record, State};
-use crate::settings::{FAULTS_CONFIG_MAP, INSTANCE_LABEL, SIMULATED_LABEL};
+use crate::settings::{FAULTS_CONFIG_MAP, INSTANCE_LABEL, MACHINES_NAMESPACE, SIMULATED_LABEL};
 use crate::watch::{News, Watched, follow_all};
 use crate::{ids, node};
 
@@ -58,6 +58,7 @@ impl SimulatedCloud {
     }
 
     async fn play(self: Arc<Self>) {
+        self.settle().await;
         let mut news = follow_all(&self.client, &watched(&self.settings.namespace));
         let mut engine = Engine::new(Arc::clone(&self));
         loop {
@@ -79,6 +80,25 @@ impl SimulatedCloud {
     }
 }
 
+impl SimulatedCloud {
+    /// Waits until all machines are where they belong.
+    async fn settle(&self) {
+        let (first, longest) = BACK_OFF_SECS;
+        let mut wait = first;
+        let mut told = String::new();
+        while let Err(error) = self.objects.settle().await {
+            let text = error.to_string();
+            if text != told {
+                tracing::error!(%error, "the simulated cloud cannot begin; trying on");
+                told = text;
+            }
+            let pause = Duration::from_secs(wait.unsigned_abs());
+            self.clock.sleep(pause).await;
+            wait = (wait * 2).min(longest);
+        }
+    }
+}
+
 /// Waits until then, or forever.
 pub(crate) async fn sleep_until(clock: &joiner_runtime::Clock, at: Option<Timestamp>) {
     match at {
@@ -96,6 +116,7 @@ fn watched(namespace: &str) -> [Watched; 3] {
     };
     [
         Watched {
+            namespace: Some(MACHINES_NAMESPACE.to_owned()),
             labels: format!("{INSTANCE_LABEL}=true"),
             ..maps.clone()
         },

@@ -1,15 +1,18 @@
 //! Calls to the API server, each of them safe to make again.
 
+use std::collections::BTreeSet;
+
 use joiner_api::labels::ours::KUBELET;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, Error};
 use serde_json::{Value, json};
 
+use crate::home::Home;
 use crate::ledger::Stored;
 use crate::life::NodeSeen;
 use crate::record::Record;
-use crate::settings::{FAULTS_CONFIG_MAP, INSTANCE_LABEL, SIMULATED_LABEL};
+use crate::settings::{FAULTS_CONFIG_MAP, INSTANCE_LABEL, MACHINES_NAMESPACE, SIMULATED_LABEL};
 
 /// Key of the machine in its ConfigMap.
 const KEY: &str = "instance";
@@ -23,8 +26,11 @@ const MANAGER: &str = "joiner-simulated-cloud";
 /// ConfigMaps and Nodes.
 #[derive(Clone)]
 pub(crate) struct Objects {
-    namespace: String,
+    home: Home,
+    /// Those of the machines.
     maps: Api<ConfigMap>,
+    /// Those of the controller's namespace.
+    told: Api<ConfigMap>,
     nodes: Api<Node>,
 }
 
@@ -41,11 +47,16 @@ pub(crate) fn is_missing(error: &Error) -> bool {
     matches!(error, Error::Api(status) if status.code == 404)
 }
 
-fn is_conflict(error: &Error) -> bool {
+/// True for the answer that we may not.
+pub(crate) fn is_forbidden(error: &Error) -> bool {
+    matches!(error, Error::Api(status) if status.code == 403)
+}
+
+pub(crate) fn is_conflict(error: &Error) -> bool {
     matches!(error, Error::Api(status) if status.code == 409)
 }
 
-fn found<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
+pub(crate) fn found<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     match answer {
         Ok(object) => Ok(Some(object)),
         Err(error) if is_missing(&error) => Ok(None),
@@ -53,11 +64,16 @@ fn found<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-fn writing() -> PostParams {
+pub(crate) fn writing() -> PostParams {
     PostParams {
         field_manager: Some(MANAGER.to_owned()),
         ..PostParams::default()
     }
+}
+
+/// Selects machines.
+pub(crate) fn machines() -> ListParams {
+    ListParams::default().labels(&format!("{INSTANCE_LABEL}=true"))
 }
 
 /// Reads the ConfigMap of a machine; none if it is not one, or was broken by hand.
@@ -88,23 +104,30 @@ pub(crate) fn seen(node: &Node) -> NodeSeen {
 }
 
 impl Objects {
-    /// The objects of a cloud that keeps its machines in `namespace`.
+    /// The objects of a cloud whose controller lives in `namespace`.
     pub(crate) fn new(client: &Client, namespace: &str) -> Self {
         Self {
-            namespace: namespace.to_owned(),
-            maps: Api::namespaced(client.clone(), namespace),
+            home: Home::new(client, namespace),
+            maps: Api::namespaced(client.clone(), MACHINES_NAMESPACE),
+            told: Api::namespaced(client.clone(), namespace),
             nodes: Api::all(client.clone()),
         }
     }
 
-    fn map(&self, name: &str, version: Option<&str>, record: &Record) -> Result<ConfigMap, Error> {
+    /// Makes sure that there is a place for machines, with those of older versions in it. Whatever
+    /// writes machines calls it first.
+    pub(crate) async fn settle(&self) -> Result<(), Error> {
+        self.home.settle().await
+    }
+
+    fn map(name: &str, version: Option<&str>, record: &Record) -> Result<ConfigMap, Error> {
         let text = serde_json::to_string(record).map_err(Error::SerdeError)?;
         let map = json!({
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {
                 "name": name,
-                "namespace": self.namespace,
+                "namespace": MACHINES_NAMESPACE,
                 "resourceVersion": version,
                 "labels": {INSTANCE_LABEL: "true"},
             },
@@ -115,24 +138,29 @@ impl Objects {
 
     /// One machine.
     pub(crate) async fn machine(&self, name: &str) -> Result<Option<Stored>, Error> {
-        let map = found(self.maps.get(name).await)?;
+        // What is on its way from there to here is in one of both if that one is asked first.
+        let old = self.home.old_machine(name).await?;
+        let map = found(self.maps.get(name).await)?.or(old);
         Ok(map.as_ref().and_then(read))
     }
 
     /// What the ConfigMap about faults says; none if there is no such map.
     pub(crate) async fn faults(&self) -> Result<Option<String>, Error> {
-        let map = found(self.maps.get(FAULTS_CONFIG_MAP).await)?;
+        let map = found(self.told.get(FAULTS_CONFIG_MAP).await)?;
         Ok(map.and_then(|map| map.data?.remove(FAULTS_KEY)))
     }
 
     /// All machines.
     pub(crate) async fn machines(&self) -> Result<Vec<Stored>, Error> {
-        let selector = format!("{INSTANCE_LABEL}=true");
-        let list = self
-            .maps
-            .list(&ListParams::default().labels(&selector))
-            .await?;
-        Ok(list.items.iter().filter_map(read).collect())
+        let old = self.home.old_machines().await?;
+        let mut all = self.maps.list(&machines()).await?.items;
+        let here: BTreeSet<Option<String>> =
+            all.iter().map(|map| map.metadata.name.clone()).collect();
+        all.extend(
+            old.into_iter()
+                .filter(|map| !here.contains(&map.metadata.name)),
+        );
+        Ok(all.iter().filter_map(read).collect())
     }
 
     /// Records a machine: that is its launch.
@@ -141,7 +169,8 @@ impl Objects {
         name: &str,
         record: &Record,
     ) -> Result<Created<Stored>, Error> {
-        let map = self.map(name, None, record)?;
+        self.settle().await?;
+        let map = Self::map(name, None, record)?;
         match self.maps.create(&writing(), &map).await {
             Ok(map) => Ok(Created::New(Stored {
                 name: name.to_owned(),
@@ -149,7 +178,13 @@ impl Objects {
                 record: record.clone(),
             })),
             Err(error) if is_conflict(&error) => Ok(Created::Taken),
-            Err(error) => Err(error),
+            Err(error) => {
+                if is_missing(&error) {
+                    // The namespace was deleted.
+                    self.home.is_gone();
+                }
+                Err(error)
+            }
         }
     }
 
@@ -160,6 +195,7 @@ impl Objects {
         known: &Stored,
         edit: impl Fn(&mut Record) + Send + Sync,
     ) -> Result<Option<Stored>, Error> {
+        self.settle().await?;
         let mut stored = known.clone();
         let mut n_lost = 0;
         loop {
@@ -168,7 +204,7 @@ impl Objects {
             if record == stored.record {
                 return Ok(Some(stored));
             }
-            let map = self.map(&stored.name, Some(&stored.version), &record)?;
+            let map = Self::map(&stored.name, Some(&stored.version), &record)?;
             match self.maps.replace(&stored.name, &writing(), &map).await {
                 Ok(map) => return Ok(read(&map)),
                 Err(error) if is_missing(&error) => return Ok(None),
@@ -184,6 +220,7 @@ impl Objects {
 
     /// Forgets a machine.
     pub(crate) async fn forget(&self, name: &str) -> Result<(), Error> {
+        self.settle().await?;
         let deleted = self.maps.delete(name, &DeleteParams::default()).await;
         found(deleted).map(|_| ())
     }

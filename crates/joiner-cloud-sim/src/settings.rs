@@ -5,17 +5,19 @@ use joiner_model::InstanceType;
 use crate::delays::Delays;
 use crate::faults::Faults;
 
-/// Label of the ConfigMaps that are machines.
-pub use joiner_api::labels::ours::SIMULATED_INSTANCE as INSTANCE_LABEL;
+/// Namespace of the ConfigMaps that are machines.
+pub const MACHINES_NAMESPACE: &str = "joiner-machines";
 /// Label of the Nodes that simulated machines join as.
 pub use joiner_api::labels::ours::SIMULATED as SIMULATED_LABEL;
+/// Label of the ConfigMaps that are machines.
+pub use joiner_api::labels::ours::SIMULATED_INSTANCE as INSTANCE_LABEL;
 /// ConfigMap whose key `faults` changes the faults of a running cloud.
 pub const FAULTS_CONFIG_MAP: &str = "joiner-simulated-cloud";
 
 /// Settings of a simulated cloud.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Namespace of its ConfigMaps.
+    /// Namespace of the controller: of the ConfigMap about faults, and of the machines of older versions.
     pub namespace: String,
     /// EC2 region that EC2NodeClasses buy in.
     pub region: String,

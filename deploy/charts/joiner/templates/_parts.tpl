@@ -71,6 +71,24 @@ subjects:
 {{- .Values.cloud -}}
 {{- end -}}
 
+{{- /* Where the simulated cloud keeps its machines; the program has the same name. */ -}}
+{{- define "joiner.machinesNamespace" -}}
+joiner-machines
+{{- end -}}
+
+{{- /* Names of the machines that an older version left in the release's namespace, as JSON. */ -}}
+{{- define "joiner.oldMachines" -}}
+{{- $names := list -}}
+{{- if and .Release.IsUpgrade (ne .Release.Namespace (include "joiner.machinesNamespace" .)) -}}
+{{- range dig "items" list (lookup "v1" "ConfigMap" .Release.Namespace "") -}}
+{{- if hasKey (.metadata.labels | default dict) "joiner.dev/simulated-instance" -}}
+{{- $names = append $names .metadata.name -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $names -}}
+{{- end -}}
+
 {{- /* A value that must be one of a few: (dict "key" .. "value" .. "known" (list ..)). */ -}}
 {{- define "joiner.oneOf" -}}
 {{- if not (has .value .known) -}}

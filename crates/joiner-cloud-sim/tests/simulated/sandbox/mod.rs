@@ -10,3 +10,4 @@ mod joining;
 mod losing;
 mod many;
 mod support;
+mod taking_over;

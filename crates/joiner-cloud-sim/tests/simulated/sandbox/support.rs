@@ -37,7 +37,7 @@ impl World {
             ..joiner_sandbox::Settings::default()
         };
         let sandbox = Sandbox::start(clock.clone(), &empty).unwrap();
-        let running = start(&sandbox, &clock, &settings);
+        let running = start(sandbox.client(), &clock, &settings);
         Self {
             sandbox,
             clock,
@@ -52,9 +52,18 @@ impl World {
 
     /// Everything in memory is lost.
     pub(crate) fn crash(&self) {
-        let mut running = self.running.lock().unwrap();
-        running.1.abort();
-        *running = start(&self.sandbox, &self.clock, &self.settings);
+        self.begin(self.client());
+    }
+
+    /// It ends, and none takes its place.
+    pub(crate) fn stop(&self) {
+        self.running.lock().unwrap().1.abort();
+    }
+
+    /// Another one starts, with this line to the API server.
+    pub(crate) fn begin(&self, client: kube::Client) {
+        self.stop();
+        *self.running.lock().unwrap() = start(client, &self.clock, &self.settings);
     }
 
     pub(crate) fn client(&self) -> kube::Client {
@@ -65,7 +74,13 @@ impl World {
         Api::all(self.client())
     }
 
+    /// ConfigMaps where machines are.
     pub(crate) fn maps(&self) -> Api<ConfigMap> {
+        Api::namespaced(self.client(), "joiner-machines")
+    }
+
+    /// ConfigMaps of the controller's namespace.
+    pub(crate) fn told(&self) -> Api<ConfigMap> {
         Api::namespaced(self.client(), "kube-system")
     }
 
@@ -113,17 +128,17 @@ impl World {
         let how = PatchParams::apply("people").force();
         let patch = Patch::Apply(&map);
         let name = "joiner-simulated-cloud";
-        self.maps().patch(name, &how, &patch).await.unwrap();
+        self.told().patch(name, &how, &patch).await.unwrap();
         self.pass(1).await;
     }
 }
 
 fn start(
-    sandbox: &Sandbox,
+    client: kube::Client,
     clock: &Clock,
     settings: &Settings,
 ) -> (Arc<SimulatedCloud>, JoinHandle<()>) {
-    let cloud = SimulatedCloud::new(sandbox.client(), clock.clone(), settings.clone());
+    let cloud = SimulatedCloud::new(client, clock.clone(), settings.clone());
     let cloud = Arc::new(cloud);
     let task = tokio::spawn(Arc::clone(&cloud).run());
     (cloud, task)

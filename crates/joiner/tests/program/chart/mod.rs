@@ -169,7 +169,7 @@ fn the_default_is_what_upstreams_chart_sets() {
 }
 
 /// Settings, each with a part of what they must lead to.
-const SETTINGS: [(&str, &str); 53] = [
+const SETTINGS: [(&str, &str); 56] = [
     ("nameOverride=other", "app.kubernetes.io/name: other"),
     ("fullnameOverride=other", "name: other-core"),
     ("additionalLabels.team=blue", "team: blue"),
@@ -180,6 +180,18 @@ const SETTINGS: [(&str, &str); 53] = [
     ("serviceAccount.name=robot", "serviceAccountName: robot"),
     ("serviceAccount.annotations.role=arn", "role: arn"),
     ("serviceMonitor.enabled=true", "kind: ServiceMonitor"),
+    (
+        "networkPolicy.metricsFrom=[{\"ipBlock\":{\"cidr\":\"10.0.0.0/8\"}}]",
+        "cidr: 10.0.0.0/8",
+    ),
+    (
+        "networkPolicy.extraIngress=[{\"ports\":[{\"port\":15020}]}]",
+        "port: 15020",
+    ),
+    (
+        "simulatedCloud.takeOver=true",
+        "verbs: [\"get\", \"list\", \"delete\"]",
+    ),
     ("replicas=3", "replicas: 3"),
     ("revisionHistoryLimit=4", "revisionHistoryLimit: 4"),
     (
@@ -291,6 +303,40 @@ fn every_setting_has_its_effect() {
 }
 
 #[test]
+fn others_reach_metrics_and_health_and_nothing_else() {
+    let Some(helm) = helm() else { return };
+    let ports = ["controller.metrics.port=9000", "controller.healthProbe.port=9001"];
+    let settings = [&[CLOUD], &ports[..]].concat();
+    let rendered = objects(&render(&helm, &settings).unwrap());
+    let policy = &find(&rendered, "NetworkPolicy", "joiner")["spec"];
+    let deployment = &find(&rendered, "Deployment", "joiner")["spec"];
+    assert_eq!(policy["podSelector"], deployment["selector"]);
+    assert_eq!(policy["policyTypes"], json!(["Ingress"]), "what goes out is free");
+    let open = |port: u16| json!({"ports": [{"port": port, "protocol": "TCP"}]});
+    assert_eq!(policy["ingress"], json!([open(9001), open(9000)]));
+    // Scrapes may be restricted, and probes still come from anywhere.
+    let from = "networkPolicy.metricsFrom=[{\"namespaceSelector\":{}}]";
+    let restricted = objects(&render(&helm, &[CLOUD, from]).unwrap());
+    let ingress = &find(&restricted, "NetworkPolicy", "joiner")["spec"]["ingress"];
+    assert!(ingress[0].get("from").is_none(), "{ingress}");
+    assert_eq!(ingress[1]["from"], json!([{"namespaceSelector": {}}]));
+    let none = objects(&render(&helm, &[CLOUD, "networkPolicy.enabled=false"]).unwrap());
+    assert!(none.iter().all(|object| object["kind"] != "NetworkPolicy"));
+}
+
+#[test]
+fn machines_have_a_namespace_that_outlives_the_release() {
+    let Some(helm) = helm() else { return };
+    let rendered = objects(&render(&helm, &[CLOUD]).unwrap());
+    let name = joiner_cloud_sim::MACHINES_NAMESPACE;
+    let namespace = find(&rendered, "Namespace", name);
+    let annotations = &namespace["metadata"]["annotations"];
+    assert_eq!(annotations["helm.sh/resource-policy"], "keep");
+    let role = find(&rendered, "Role", "joiner-machines");
+    assert_eq!(role["metadata"]["namespace"], name);
+}
+
+#[test]
 fn an_account_that_exists_is_used_and_not_made() {
     let Some(helm) = helm() else { return };
     let settings = [
@@ -311,8 +357,14 @@ fn an_account_that_exists_is_used_and_not_made() {
 }
 
 /// Sets of values to render and to show to a real API server.
-const SETS: [&[&str]; 5] = [
+const SETS: [&[&str]; 6] = [
     &[CLOUD],
+    &[
+        CLOUD,
+        "simulatedCloud.takeOver=true",
+        "networkPolicy.metricsFrom=[{\"namespaceSelector\":{}}]",
+        "networkPolicy.extraIngress=[{\"ports\":[{\"port\":15020,\"protocol\":\"TCP\"}]}]",
+    ],
     &[
         CLOUD,
         "simulatedCloud.kubelets=false",
@@ -380,6 +432,45 @@ fn a_real_api_server_takes_every_object() {
             "{settings:?}: {lines}"
         );
     }
+}
+
+#[test]
+fn an_upgrade_may_remove_the_machines_that_it_finds_and_the_next_one_nothing() {
+    let (Some(helm), Some((plane, _))) = (helm(), plane()) else {
+        return;
+    };
+    let kubeconfig = plane.kubeconfig().display().to_string();
+    let chart = deploy().join("charts/joiner").display().to_string();
+    let upgrade = || {
+        let release = ["upgrade", "--install", "again", &chart, "--namespace", "again"];
+        let settings = ["--create-namespace", "--set", "cloud=simulated,replicas=0"];
+        let whose = ["--kubeconfig", &kubeconfig];
+        helm.run(&[&release[..], &settings, &whose].concat()).unwrap();
+        let role = ["get", "role", "again-joiner", "--namespace", "again", "--output=json"];
+        let role: Value = serde_json::from_str(&plane.kubectl(&role).unwrap()).unwrap();
+        let mut rules = role["rules"].as_array().unwrap().clone();
+        rules.retain(|rule| rule["resources"] == json!(["configmaps"]));
+        // Only reading one about faults is always there.
+        rules.remove(0);
+        rules
+    };
+    let none = Vec::<Value>::new();
+    assert_eq!(upgrade(), none, "there was no older version");
+    let old = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+        "name": "simulated-instance-x", "namespace": "again",
+        "labels": {joiner_cloud_sim::INSTANCE_LABEL: "true"}}});
+    let apply = ["apply", "--server-side", "--filename=-"];
+    plane.kubectl_with_input(&apply, &old.to_string()).unwrap();
+    let rules = upgrade();
+    assert_eq!(rules.len(), 2, "{rules:?}");
+    assert_eq!(rules[0]["verbs"], json!(["list"]));
+    assert_eq!(rules[1]["verbs"], json!(["get", "delete"]));
+    assert_eq!(rules[1]["resourceNames"], json!(["simulated-instance-x"]));
+    let delete = ["delete", "configmap", "simulated-instance-x", "--namespace", "again"];
+    plane.kubectl(&delete).unwrap();
+    assert_eq!(upgrade(), none);
+    helm.run(&["uninstall", "again", "--namespace", "again", "--kubeconfig", &kubeconfig])
+        .unwrap();
 }
 
 #[test]

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 use super::{CLOUD, helm, objects, plane, render};
 
+const MACHINES: &str = joiner_cloud_sim::MACHINES_NAMESPACE;
+const FAULTS: &str = joiner_cloud_sim::FAULTS_CONFIG_MAP;
 const READ: [&str; 3] = ["get", "list", "watch"];
 
 /// What may be asked: group, resource, subresource, verb, namespace, name.
@@ -53,9 +55,16 @@ fn assert_answers(plane: &ControlPlane, chart: &Chart, questions: &[Question], e
 }
 
 /// What the controllers and the simulated cloud do, besides reading.
-const NEEDED: [Question; 34] = [
+const NEEDED: [Question; 40] = [
     ["karpenter.k8s.aws", "ec2nodeclasses", "", "patch", "", ""],
-    ["karpenter.k8s.aws", "ec2nodeclasses", "status", "patch", "", ""],
+    [
+        "karpenter.k8s.aws",
+        "ec2nodeclasses",
+        "status",
+        "patch",
+        "",
+        "",
+    ],
     ["apps", "deployments", "scale", "patch", "web", ""],
     ["apps", "deployments", "status", "patch", "web", ""],
     ["apps", "replicasets", "status", "patch", "web", ""],
@@ -126,9 +135,15 @@ const NEEDED: [Question; 34] = [
         "kube-node-lease",
         "a-node",
     ],
-    ["", "configmaps", "", "create", "joiner", ""],
-    ["", "configmaps", "", "delete", "joiner", ""],
-    ["", "configmaps", "", "watch", "joiner", ""],
+    ["", "configmaps", "", "get", MACHINES, ""],
+    ["", "configmaps", "", "list", MACHINES, ""],
+    ["", "configmaps", "", "watch", MACHINES, ""],
+    ["", "configmaps", "", "create", MACHINES, ""],
+    ["", "configmaps", "", "update", MACHINES, ""],
+    ["", "configmaps", "", "delete", MACHINES, ""],
+    ["", "configmaps", "", "get", "joiner", FAULTS],
+    ["", "configmaps", "", "list", "joiner", FAULTS],
+    ["", "configmaps", "", "watch", "joiner", FAULTS],
     [
         "apiextensions.k8s.io",
         "customresourcedefinitions",
@@ -164,7 +179,7 @@ const WATCHED: [(&str, &str); 20] = [
 ];
 
 /// What a thief of the token should not get.
-const FORBIDDEN: [Question; 17] = [
+const FORBIDDEN: [Question; 27] = [
     ["", "secrets", "", "get", "joiner", ""],
     ["", "secrets", "", "list", "", ""],
     ["", "pods", "", "create", "joiner", ""],
@@ -172,6 +187,23 @@ const FORBIDDEN: [Question; 17] = [
     ["", "pods", "exec", "create", "web", ""],
     ["", "nodes", "proxy", "get", "", ""],
     ["", "configmaps", "", "get", "kube-system", ""],
+    ["", "configmaps", "", "get", "joiner", ""],
+    ["", "configmaps", "", "list", "joiner", ""],
+    ["", "configmaps", "", "create", "joiner", ""],
+    ["", "configmaps", "", "update", "joiner", FAULTS],
+    ["", "configmaps", "", "patch", "joiner", FAULTS],
+    ["", "configmaps", "", "delete", "joiner", FAULTS],
+    [
+        "",
+        "configmaps",
+        "",
+        "delete",
+        "joiner",
+        "simulated-instance-x",
+    ],
+    ["", "secrets", "", "get", MACHINES, ""],
+    ["", "pods", "", "create", MACHINES, ""],
+    ["", "namespaces", "", "create", "", ""],
     ["", "serviceaccounts", "token", "create", "joiner", ""],
     ["", "services", "", "list", "", ""],
     ["apps", "deployments", "", "patch", "web", ""],
