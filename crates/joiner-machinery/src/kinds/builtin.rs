@@ -59,6 +59,7 @@ const ROWS: &[Row] = &[
     Row(APPS, "v1", "ReplicaSet", "replicasets", &["rs"], Namespaced, SCALED, ALL),
     Row(APPS, "v1", "StatefulSet", "statefulsets", &["sts"], Namespaced, SCALED, ALL),
     Row("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", &[], Cluster, NONE, &[]),
+    Row("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", &[], Cluster, NONE, &[]),
     Row(AUTHORIZATION, "v1", "LocalSubjectAccessReview", "localsubjectaccessreviews", &[], Namespaced, NONE, &[]),
     Row(AUTHORIZATION, "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", &[], Cluster, NONE, &[]),
     Row(AUTHORIZATION, "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", &[], Cluster, NONE, &[]),

@@ -42,6 +42,8 @@ fn role(name: &str, marks: &[&str]) -> Value {
         match key {
             "gathers" => {
                 let selector = json!({"matchLabels": {label: "true"}});
+                // There are no rules until somebody gathers them.
+                role["rules"] = Value::Null;
                 role["aggregationRule"] = json!({"clusterRoleSelectors": [selector]});
             }
             _ => role["metadata"]["labels"][label] = json!("true"),

@@ -92,9 +92,10 @@ fn check_binding(policy: &dyn Policy, user: &User, write: &Write<'_>) -> Result<
         return Ok(());
     }
     let Some(found) = found else {
-        let message = format!("{resource}.{GROUP} \"{name}\" not found");
+        // Upstream names the kind that is written.
+        let message = format!("{}.{GROUP} \"{name}\" not found", write.resource);
         let mut error = ApiError::new(Reason::NotFound, message);
-        error.details = Some(json!({"name": name, "group": GROUP, "kind": resource}));
+        error.details = Some(json!({"name": name, "group": GROUP, "kind": write.resource}));
         return Err(error);
     };
     let granted: Vec<&Value> = rules::of(&found).collect();
