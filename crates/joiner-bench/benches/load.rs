@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures::{StreamExt, TryStreamExt};
 use http::{HeaderMap, HeaderValue, Method};
 use joiner_runtime::Clock;
-use joiner_sandbox::exchange::{Body, Request};
+use joiner_sandbox::exchange::{Body, Request, User};
 use joiner_sandbox::server::Server;
 use joiner_sandbox::{Sandbox, Settings, serve};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -49,6 +49,7 @@ fn request(method: Method, path: &str, body: String) -> Request {
         query: Vec::new(),
         headers,
         body: body.into(),
+        user: User::administrator(),
     }
 }
 

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use joiner_machinery::ApiError;
+pub use joiner_machinery::rbac::User;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -19,6 +20,8 @@ pub struct Request {
     pub headers: HeaderMap,
     /// Body.
     pub body: Bytes,
+    /// As whom it is made; what is called within the process is an administrator's.
+    pub user: User,
 }
 
 impl Request {
@@ -32,6 +35,7 @@ impl Request {
             query: pairs(query),
             headers: parts.headers.clone(),
             body,
+            user: User::administrator(),
         }
     }
 

@@ -7,6 +7,7 @@
 //! [`store`] under one lock; [`watch`] tells of changes; [`world`] runs controllers, scheduler and
 //! kubelets on the same store. [`serve`] has the two doors, [`sandbox`] puts it all together.
 
+mod auth;
 pub mod certificates;
 pub mod exchange;
 pub mod kubeconfig;

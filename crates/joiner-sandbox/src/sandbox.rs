@@ -2,19 +2,23 @@
 
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
 use joiner_api::labels::ours::DISK;
 use joiner_cluster::{
-    Controller, CronJobs, DaemonSets, Deployments, DisruptionBudgets, EventExpiry,
-    GarbageCollector, Jobs, Kubelets, Namespaces, NodeLifecycle, ReplicaSets, Scheduler,
-    StatefulSets, VolumeAttacher, VolumeBinder,
+    AccountTokens, Controller, CronJobs, DaemonSets, Deployments, DisruptionBudgets, EventExpiry,
+    GarbageCollector, Jobs, Kubelets, Namespaces, NodeLifecycle, ReplicaSets, RoleAggregation,
+    Scheduler, StatefulSets, VolumeAttacher, VolumeBinder,
 };
+use joiner_machinery::rbac::{self, bootstrap};
 use joiner_machinery::{ApiError, meta};
 use joiner_runtime::Clock;
 use serde_json::{Value, json};
 
 use crate::server::Server;
 use crate::verbs::create::{By, insert};
+use crate::verbs::tokens;
 use crate::world::World;
 
 /// How a sandbox starts.
@@ -65,7 +69,7 @@ impl Sandbox {
         let world = World::new(
             Arc::clone(&server),
             settings.seed,
-            controllers(&settings.ca_pem),
+            controllers(&server, &settings.ca_pem),
         );
         let task = tokio::spawn(world.run());
         Ok(Self { server, task })
@@ -86,9 +90,11 @@ impl Sandbox {
 
 /// Everything that keeps a cluster going, in the order in which it looks.
 #[must_use]
-pub fn controllers(ca_pem: &str) -> Vec<Box<dyn Controller>> {
+pub fn controllers(server: &Arc<Server>, ca_pem: &str) -> Vec<Box<dyn Controller>> {
     vec![
         Box::new(Namespaces::new(ca_pem)),
+        Box::new(account_tokens(server, ca_pem)),
+        Box::<RoleAggregation>::default(),
         Box::new(GarbageCollector::default()),
         Box::new(Deployments::default()),
         Box::new(StatefulSets::default()),
@@ -107,6 +113,25 @@ pub fn controllers(ca_pem: &str) -> Vec<Box<dyn Controller>> {
     ]
 }
 
+fn account_tokens(server: &Arc<Server>, ca_pem: &str) -> AccountTokens {
+    let server = Arc::clone(server);
+    let make = move |account: &Value, secret: &Value| tokens::kept(&server, account, secret);
+    AccountTokens::new(ca_pem, Box::new(make), |text| BASE64_STANDARD.encode(text))
+}
+
+/// Makes the roles and bindings that every API server starts with.
+pub fn first_roles(server: &Server) -> Result<(), ApiError> {
+    for (plural, object) in bootstrap::objects() {
+        put_as(
+            server,
+            "kube-apiserver",
+            (rbac::GROUP, "v1", plural),
+            object,
+        )?;
+    }
+    Ok(())
+}
+
 fn first_objects(server: &Server, settings: &Settings) -> Result<(), ApiError> {
     for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
         put(
@@ -117,6 +142,7 @@ fn first_objects(server: &Server, settings: &Settings) -> Result<(), ApiError> {
             json!({"metadata": {"name": name}}),
         )?;
     }
+    first_roles(server)?;
     for (name, value) in [
         ("system-cluster-critical", 2_000_000_000),
         ("system-node-critical", 2_000_001_000),
@@ -178,6 +204,15 @@ fn put(
     group: &str,
     version: &str,
     plural: &str,
+    object: Value,
+) -> Result<(), ApiError> {
+    put_as(server, "joiner-sandbox", (group, version, plural), object)
+}
+
+fn put_as(
+    server: &Server,
+    manager: &str,
+    (group, version, plural): (&str, &str, &str),
     mut object: Value,
 ) -> Result<(), ApiError> {
     let served = server.registry().find(group, version, plural)?;
@@ -186,7 +221,8 @@ fn put(
     let namespace = meta::namespace(&object).to_owned();
     let namespace = (!namespace.is_empty()).then_some(namespace);
     let by = By {
-        manager: "joiner-sandbox",
+        manager,
+        user: None,
         dry_run: false,
         applied: false,
     };

@@ -4,28 +4,26 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WARNING};
+use http::header::{CONTENT_TYPE, RETRY_AFTER, WARNING};
 use http::{HeaderValue, Request as HttpRequest, Response};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body as HttpBody, Frame};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto;
+use hyper::service::service_fn;
+use joiner_machinery::rbac::User;
 use joiner_machinery::{ApiError, Reason};
-use tokio::net::TcpListener;
+use joiner_runtime::Wire;
+use joiner_runtime::connections::{self, Limits};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
+use crate::auth;
 use crate::certificates::{CertificateError, Certificates};
 use crate::exchange::{Body, Reply, Request};
 use crate::server::{BODY_MAX, Server};
-
-/// How long the door stays shut after the system has refused a connection.
-const AFTER_REFUSAL: Duration = Duration::from_millis(100);
+use crate::verbs::accept;
 
 /// A response body: whole, or as it comes.
 pub type ReplyBody = UnsyncBoxBody<Bytes, Infallible>;
@@ -55,104 +53,107 @@ impl Drop for Door {
     }
 }
 
-/// Opens the HTTPS door; requests need the token.
+/// Opens the HTTPS door. The token is an administrator's; service accounts have tokens of their own.
 pub async fn listen(
     server: Arc<Server>,
     address: SocketAddr,
     certificates: &Certificates,
     token: String,
 ) -> Result<Door, ServeError> {
-    let listener = TcpListener::bind(address)
-        .await
-        .map_err(|source| ServeError::Listen(address, source))?;
-    let address = listener
-        .local_addr()
-        .map_err(|source| ServeError::Listen(address, source))?;
+    let limits = Limits {
+        // Watches go on.
+        answer: None,
+        ..Limits::default()
+    };
+    listen_within(server, address, certificates, token, limits).await
+}
+
+/// The same with other limits of its connections.
+pub async fn listen_within(
+    server: Arc<Server>,
+    address: SocketAddr,
+    certificates: &Certificates,
+    token: String,
+    limits: Limits,
+) -> Result<Door, ServeError> {
+    let refused = |source| ServeError::Listen(address, source);
+    let listener = connections::listen(address).map_err(refused)?;
+    let address = listener.local_addr().map_err(refused)?;
     let acceptor = TlsAcceptor::from(Arc::new(certificates.server_config()?));
-    let token: Arc<str> = token.into();
-    let task = tokio::spawn(async move {
-        // Connections end with the door, so that those who watch through them know at once.
-        let mut connections = JoinSet::new();
-        loop {
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                Some(_) = connections.join_next() => continue,
-            };
-            match accepted {
-                Ok((stream, _)) => {
-                    let (server, acceptor) = (Arc::clone(&server), acceptor.clone());
-                    connections.spawn(converse(server, acceptor, Arc::clone(&token), stream));
-                }
-                // Most likely too many connections are open; some of them will end.
-                Err(_) => server.clock().sleep(AFTER_REFUSAL).await,
-            }
-        }
+    server.credentials.add_administrator(token);
+    let secure = move |wire: Wire| {
+        let handshake = acceptor.accept(wire);
+        async move { handshake.await }
+    };
+    let service = service_fn(move |request| {
+        let server = Arc::clone(&server);
+        async move { Ok::<_, Infallible>(guarded(&server, request).await) }
     });
+    // Connections end with the door, so that those who watch through them know at once.
+    let stop = std::future::pending();
+    let task = tokio::spawn(connections::serve(listener, limits, secure, service, stop));
     Ok(Door { address, task })
 }
 
-/// Serves one connection. One that fails is the client's affair.
-async fn converse(
-    server: Arc<Server>,
-    acceptor: TlsAcceptor,
-    token: Arc<str>,
-    stream: tokio::net::TcpStream,
-) {
-    let _ = stream.set_nodelay(true);
-    let Ok(stream) = acceptor.accept(stream).await else {
-        return;
-    };
-    let service = hyper::service::service_fn(move |request| {
-        let (server, token) = (server.clone(), token.clone());
-        async move { Ok::<_, Infallible>(guarded(&server, &token, request).await) }
-    });
-    let _ = auto::Builder::new(TokioExecutor::new())
-        .serve_connection_with_upgrades(TokioIo::new(stream), service)
-        .await;
+/// Answers a request of whoever has shown good credentials, or none.
+async fn guarded<B>(server: &Arc<Server>, request: HttpRequest<B>) -> Response<ReplyBody>
+where
+    B: HttpBody<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match auth::identify(server, request.headers()) {
+        Ok(sender) => respond_to(server, sender, request).await,
+        Err(error) => response(Reply::from(error)),
+    }
 }
 
-/// Answers a request that has the token. Health checks need none; a wrong one is refused even there,
-/// as with every API server.
-async fn guarded<B>(
+/// Answers a request from within the process: an administrator's, unless it shows a token.
+pub async fn respond<B>(server: &Arc<Server>, request: HttpRequest<B>) -> Response<ReplyBody>
+where
+    B: HttpBody<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match auth::bearer(request.headers()) {
+        Some(_) => guarded(server, request).await,
+        None => respond_to(server, User::administrator(), request).await,
+    }
+}
+
+async fn respond_to<B>(
     server: &Arc<Server>,
-    token: &str,
+    sender: User,
     request: HttpRequest<B>,
 ) -> Response<ReplyBody>
 where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let path = request.uri().path();
-    let is_open = ["/healthz", "/livez", "/readyz", "/version"].contains(&path);
-    let given = request.headers().get(AUTHORIZATION);
-    let given = given.and_then(|value| value.to_str().ok()).unwrap_or("");
-    let shown = given.strip_prefix("Bearer ").map(str::trim);
-    let let_in = shown.map_or(is_open, |shown| shown == token);
-    if !let_in {
-        let error = ApiError::new(Reason::Unauthorized, "Unauthorized");
-        return response(Reply::from(error));
+    let (parts, body) = request.into_parts();
+    let mut request = Request::new(&parts, Bytes::new());
+    // Nothing is read of those who may not.
+    match auth::admit(server, sender, &request) {
+        Ok(user) => request.user = user,
+        Err(error) => return response(accept::written(&request, Reply::from(error))),
     }
-    respond(server, request).await
+    match Limited::new(body, BODY_MAX).collect().await {
+        Ok(body) => request.body = body.to_bytes(),
+        Err(error) => return response(accept::written(&request, unread(&*error).into())),
+    }
+    response(server.handle(&request))
 }
 
-/// Answers a request.
-pub async fn respond<B>(server: &Arc<Server>, request: HttpRequest<B>) -> Response<ReplyBody>
-where
-    B: HttpBody<Data = Bytes>,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    let (parts, body) = request.into_parts();
-    let body = match Limited::new(body, BODY_MAX).collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(_) => {
-            let error = ApiError::new(
-                Reason::RequestEntityTooLarge,
-                format!("Request entity too large: limit is {BODY_MAX}"),
-            );
-            return response(Reply::from(error));
-        }
-    };
-    response(server.handle(&Request::new(&parts, body)))
+/// A body that is too large, or does not come.
+fn unread(error: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {
+    match error.is::<LengthLimitError>() {
+        true => ApiError::new(
+            Reason::RequestEntityTooLarge,
+            format!("Request entity too large: limit is {BODY_MAX}"),
+        ),
+        false => ApiError::new(
+            Reason::Timeout,
+            "Timeout: request did not complete within the allotted timeout",
+        ),
+    }
 }
 
 fn response(reply: Reply) -> Response<ReplyBody> {

@@ -9,6 +9,7 @@ use joiner_machinery::{ApiError, Reason, discovery, openapi};
 use joiner_runtime::Clock;
 use serde_json::{Value, json};
 
+use crate::auth::Credentials;
 use crate::exchange::{Reply, Request};
 use crate::registry::Registry;
 use crate::route::{Route, parse};
@@ -28,6 +29,7 @@ pub const VERSION: (&str, &str, &str) = ("1", "36", "v1.36.3");
 pub struct Server {
     pub(crate) store: Arc<Store>,
     pub(crate) clock: Clock,
+    pub(crate) credentials: Credentials,
     registry: RwLock<Arc<Registry>>,
     seed: u64,
     n_uids: AtomicU64,
@@ -40,6 +42,7 @@ impl Server {
         Self {
             store: Arc::new(Store::default()),
             clock,
+            credentials: Credentials::default(),
             registry: RwLock::new(Arc::new(Registry::new(std::iter::empty()))),
             seed,
             n_uids: AtomicU64::new(0),
@@ -108,7 +111,7 @@ impl Server {
         suffix
     }
 
-    /// Answers a request.
+    /// Answers a request of somebody who may make it.
     #[must_use]
     pub fn handle(self: &Arc<Self>, request: &Request) -> Reply {
         // A bug in one answer must not end the server, nor a client in the same process.

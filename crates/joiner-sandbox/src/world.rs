@@ -264,6 +264,7 @@ fn take(
 ) -> Result<(), ApiError> {
     let mode = |subresource| Mode {
         manager,
+        user: None,
         subresource,
         dry_run: false,
         applied: false,
@@ -278,6 +279,7 @@ fn take(
             let namespace = (!namespace.is_empty()).then_some(namespace);
             let by = By {
                 manager,
+                user: None,
                 dry_run: false,
                 applied: false,
             };

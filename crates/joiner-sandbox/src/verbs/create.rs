@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use http::StatusCode;
+use joiner_machinery::rbac::{self, User};
 use joiner_machinery::{ApiError, Cause, Reason, apply, meta};
 use serde_json::{Value, json};
 
+use crate::auth;
 use crate::exchange::{Reply, Request};
 use crate::registry::Served;
 use crate::server::Server;
@@ -26,6 +28,7 @@ pub(crate) fn create(server: &Server, about: &About, request: &Request) -> Resul
     let warnings = rules::read_body(&about.served, &mut object, request, twice)?;
     let by = By {
         manager: request.manager(),
+        user: Some(&request.user),
         dry_run,
         applied: false,
     };
@@ -44,6 +47,8 @@ pub(crate) fn create(server: &Server, about: &About, request: &Request) -> Resul
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct By<'a> {
     pub(crate) manager: &'a str,
+    /// Whose rights count; none for the server itself.
+    pub(crate) user: Option<&'a User>,
     pub(crate) dry_run: bool,
     /// The object has been through server-side apply: its managers are right already.
     pub(crate) applied: bool,
@@ -121,6 +126,7 @@ fn insert_named(
     let uid = server.uid();
     let made = server.store.with(|s| {
         check_namespace(s, served, &key.0, &name)?;
+        check_rights(s, served, by.user, None, &object)?;
         if let Some(old) = s.get(&resource, &key) {
             let mut error = ApiError::already_exists(kind, &name);
             if meta::is_deleting(old) {
@@ -154,6 +160,26 @@ fn insert_named(
         definitions::after_change(server, kind);
     }
     Ok(made)
+}
+
+/// Roles and bindings grant only what their writer has.
+pub(crate) fn check_rights(
+    store: &Inner,
+    served: &Served,
+    user: Option<&User>,
+    before: Option<&Value>,
+    object: &Value,
+) -> Result<(), ApiError> {
+    let Some(user) = user.filter(|_| served.kind.group == rbac::GROUP) else {
+        return Ok(());
+    };
+    let write = rbac::Write {
+        resource: &served.kind.plural,
+        namespace: meta::namespace(object),
+        before,
+        object,
+    };
+    auth::check_write(store, user, &write)
 }
 
 /// The namespace of path and body must agree.

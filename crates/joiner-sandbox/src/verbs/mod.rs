@@ -9,7 +9,9 @@ pub(crate) mod options;
 pub(crate) mod pages;
 pub(crate) mod read;
 pub(crate) mod remove;
+mod reviews;
 pub(crate) mod special;
+pub(crate) mod tokens;
 pub(crate) mod twice;
 pub(crate) mod update;
 

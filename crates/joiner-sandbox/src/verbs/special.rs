@@ -14,7 +14,7 @@ use crate::server::Server;
 use crate::store::packed;
 use crate::verbs::remove::{How, delete_one};
 use crate::verbs::update::{Mode, change, check_address};
-use crate::verbs::{About, decode, is_dry_run, not_allowed};
+use crate::verbs::{About, decode, is_dry_run, not_allowed, reviews, tokens};
 use crate::{logs, usage};
 
 /// The word of a subresource in paths and managed fields.
@@ -46,8 +46,10 @@ pub(crate) fn answer(
         ("", "pods", Some("exec" | "attach" | "portforward")) => Some(Err(ApiError::bad_request(
             "nothing runs in the sandbox: a container has a log, but no processes and no ports",
         ))),
-        ("", "serviceaccounts", Some("token")) => Some(token(server, about, request)),
-        ("authorization.k8s.io" | "authentication.k8s.io", _, None) => Some(review(kind, request)),
+        ("", "serviceaccounts", Some("token")) => Some(tokens::request(server, about, request)),
+        ("authorization.k8s.io" | "authentication.k8s.io", _, None) => {
+            Some(reviews::answer(server, about, request))
+        }
         ("metrics.k8s.io", _, None) => Some(usage::read(server, about, request)),
         _ => None,
     }
@@ -67,6 +69,7 @@ fn bind(server: &Server, about: &About, request: &Request) -> Result<Reply, ApiE
     let dry_run = is_dry_run(request)?;
     let mode = Mode {
         manager: request.manager(),
+        user: None,
         subresource: Some(Subresource::Binding),
         dry_run,
         applied: true,
@@ -91,6 +94,7 @@ pub(crate) fn bind_pod(
 ) -> Result<(), ApiError> {
     let mode = Mode {
         manager,
+        user: None,
         subresource: Some(Subresource::Binding),
         dry_run: false,
         // Nobody owns what a binding sets.
@@ -326,34 +330,6 @@ fn refused(budget: &str, desired: i64, current: i64, observed: bool) -> ApiError
     }
     error.details = Some(details);
     error
-}
-
-/// POST of a review: everything is allowed to who has the token.
-fn review(kind: &Kind, request: &Request) -> Result<Reply, ApiError> {
-    if request.method != http::Method::POST {
-        return Err(not_allowed(&request.method));
-    }
-    let mut review = decode::object(request, kind)?;
-    review["status"] = match kind.kind.as_str() {
-        "SelfSubjectRulesReview" => json!({"incomplete": false,
-            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}]}),
-        "SelfSubjectReview" => json!({"userInfo": {"username": "joiner-sandbox",
-            "groups": ["system:masters", "system:authenticated"]}}),
-        "TokenReview" => json!({"authenticated": true, "user": {"username": "joiner-sandbox"}}),
-        _ => json!({"allowed": true}),
-    };
-    review["apiVersion"] = json!(kind.api_version());
-    review["kind"] = json!(kind.kind);
-    Ok(Reply::json(StatusCode::CREATED, &review))
-}
-
-fn token(server: &Server, about: &About, request: &Request) -> Result<Reply, ApiError> {
-    let wanted = other_kind(&about.served.kind, "TokenRequest");
-    let mut asked = decode::object(request, &wanted)?;
-    let until = server.clock.now() + jiff::SignedDuration::from_hours(1);
-    asked["status"] = json!({"token": server.uid(), "expirationTimestamp": meta::time(until)});
-    Ok(Reply::json(StatusCode::CREATED, &asked))
 }
 
 /// What a body to a subresource is, by the name of its kind.

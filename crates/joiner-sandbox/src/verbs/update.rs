@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use jiff::Timestamp;
+use joiner_machinery::rbac::{Access, User};
 use joiner_machinery::{ApiError, Cause, Kind, Reason, Subresource, apply, meta, patch as patches};
 use serde_json::{Map, Value, json};
 
+use crate::auth;
 use crate::exchange::{Reply, Request};
 use crate::registry::Served;
 use crate::server::Server;
 use crate::store::Inner;
-use crate::verbs::create::{By, insert, settle_namespace};
+use crate::verbs::create::{By, check_rights, insert, settle_namespace};
 use crate::verbs::{About, decode, definitions, is_dry_run, read, remove, special};
 use crate::{rules, versions};
 
@@ -19,6 +21,8 @@ use crate::{rules, versions};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mode<'a> {
     pub(crate) manager: &'a str,
+    /// Whose rights count; none for the server itself.
+    pub(crate) user: Option<&'a User>,
     pub(crate) subresource: Option<Subresource>,
     pub(crate) dry_run: bool,
     /// The object has been through server-side apply: its managers are right already.
@@ -40,6 +44,7 @@ pub(crate) fn replace(
     let (mut object, twice) = decode::object_noting(request, wanted)?;
     let mode = Mode {
         manager: request.manager(),
+        user: Some(&request.user),
         subresource,
         dry_run: is_dry_run(request)?,
         applied: false,
@@ -136,6 +141,7 @@ pub(crate) fn patch(
 ) -> Result<Reply, ApiError> {
     let mode = Mode {
         manager: request.manager(),
+        user: Some(&request.user),
         subresource,
         dry_run: is_dry_run(request)?,
         applied: false,
@@ -346,6 +352,7 @@ fn apply_patch(
             return Err(ApiError::conflict(kind, &key.1, &why));
         }
         config["metadata"]["name"] = json!(key.1);
+        check_create(server, about, &request.user)?;
         let writer = apply::Writer {
             manager: mode.manager,
             subresource,
@@ -355,6 +362,7 @@ fn apply_patch(
         rules::fill(&about.served, &mut object)?;
         let by = By {
             manager: mode.manager,
+            user: mode.user,
             dry_run: mode.dry_run,
             applied: true,
         };
@@ -383,6 +391,21 @@ fn apply_patch(
     })?;
     let changed = (StatusCode::OK, changed);
     Ok(read::reply(server, kind, request, changed)?.warn(warnings))
+}
+
+/// Who applies what is not there yet must be allowed to create it.
+fn check_create(server: &Server, about: &About, user: &User) -> Result<(), ApiError> {
+    let kind = &about.served.kind;
+    let (namespace, name) = about.key();
+    let access = Access {
+        verb: "create".to_owned(),
+        group: kind.group.clone(),
+        resource: kind.plural.clone(),
+        namespace,
+        name: name.clone(),
+        ..Access::default()
+    };
+    auth::check(server, user, &access)
 }
 
 /// What came of a change.
@@ -427,6 +450,7 @@ pub(crate) fn store_change(
         let mut object = edit(&before, now)?;
         check_current(kind, &before, &object)?;
         keep_system_fields(&before, &mut object);
+        check_rights(s, served, mode.user, Some(&before), &object)?;
         let note = rules::Note {
             writer: apply::Writer {
                 manager: mode.manager,

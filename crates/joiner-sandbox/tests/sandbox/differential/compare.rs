@@ -157,6 +157,7 @@ const VOLATILE: &[&str] = &[
     "clusterIP",
     "clusterIPs",
     "storageVersionHash",
+    "token",
 ];
 
 fn steady(value: &mut Value, key: &str) {
@@ -182,8 +183,12 @@ fn steady(value: &mut Value, key: &str) {
                 // Upstream walks mappings in an order that is never the same.
                 all.sort_by_key(ToString::to_string);
             }
-            for value in all {
+            for value in &mut *all {
                 steady(value, key);
+            }
+            if ["resourceRules", "nonResourceRules"].contains(&key) {
+                // Upstream looks bindings up in an order that is never the same.
+                all.sort_by_key(ToString::to_string);
             }
         }
         Value::String(text) => {

@@ -42,6 +42,10 @@ const PROTOBUF: &str = "answers are written as JSON or YAML; who reads protobuf 
 const DEPTH: &str = "nesting ends at 127 levels here, so that no body can use up the stack";
 const PATCHED: &str = "the text quotes the whole object, in the order of Go structs";
 
+const MODES: &str = "upstream tries first what let this user be somebody else the last time; ours \
+    asks in one order";
+const ADMIN: &str = "who administers is the cluster's choice";
+
 const fn kept(case: &'static str, place: &'static str, reason: &'static str) -> Kept {
     Kept {
         case,
@@ -121,11 +125,6 @@ pub(crate) const KEPT: &[Kept] = &[
         "objects: create with what is the server's to say",
         "/metadata/generation",
         "a generation that nobody counts is of no use to anybody",
-    ),
-    kept(
-        "objects: review one's own access",
-        "/metadata",
-        "a review is answered, not stored: nobody owns its fields",
     ),
     kept(
         "lists: page with a bad token",
@@ -215,5 +214,18 @@ pub(crate) const KEPT: &[Kept] = &[
         "hostile: accept YAML of a table",
         "/columnDefinitions*",
         DOCS,
+    ),
+    kept("rights: whoami: a node", "/status/userInfo/groups/*", MODES),
+    kept("rights: impersonation: as jane of ops", "*", MODES),
+    kept("rights: impersonation: as jane of the masters", "*", MODES),
+    kept(
+        "rights: first role *",
+        "/metadata/managedFields/0/fieldsV1/f:rules",
+        "rules that are null are noted as said here, and nobody owns them there",
+    ),
+    kept(
+        "rights: whoami: the administrator",
+        "/status/userInfo/*",
+        ADMIN,
     ),
 ];

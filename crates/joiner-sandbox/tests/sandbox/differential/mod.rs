@@ -45,12 +45,16 @@ const FILES: &[(&str, &str)] = &[
     ("definitions", include_str!("requests/definitions.txt")),
     ("kinds", include_str!("requests/kinds.txt")),
     ("hostile", include_str!("requests/hostile.txt")),
+    ("rights", include_str!("requests/rights.txt")),
     ("compaction", include_str!("requests/compaction.txt")),
 ];
 
 /// One of the two servers, and what it has said.
 struct Side {
+    /// An administrator's.
     client: kube::Client,
+    /// Without credentials.
+    bare: kube::Client,
     saved: BTreeMap<String, String>,
     /// Makes the server forget the past.
     forget: Box<dyn Fn()>,
@@ -64,12 +68,15 @@ async fn both_servers_agree() {
     };
     let mut real = Side {
         client: upstream.client().await,
+        bare: upstream.bare_client().await,
         saved: BTreeMap::new(),
         forget: Box::new(move || upstream.compact()),
     };
     let server = Arc::new(Server::new(Clock::system(1), 1));
+    joiner_sandbox::sandbox::first_roles(&server).expect("the first roles");
     let mut ours = Side {
         client: serve::client(&server),
+        bare: serve::client(&server),
         saved: BTreeMap::new(),
         forget: Box::new(move || server.store().with(Inner::compact)),
     };
@@ -154,11 +161,15 @@ impl Side {
 
     async fn send(&self, case: &Case) -> Answer {
         let exchange = async {
-            let mut response = self.client.send(self.request(case)).await;
+            let client = match case.token {
+                Some(_) => &self.bare,
+                None => &self.client,
+            };
+            let mut response = client.send(self.request(case)).await;
             for _ in 1..TRIES_MAX {
                 // A server that has refused a body may close the connection just as it is used again.
                 if response.is_err() {
-                    response = self.client.send(self.request(case)).await;
+                    response = client.send(self.request(case)).await;
                 }
             }
             let (parts, body) = response.expect("an answer").into_parts();
@@ -193,6 +204,10 @@ impl Side {
             .header("User-Agent", "differential/1.0");
         for (key, value) in &case.headers {
             request = request.header(key, value);
+        }
+        if let Some(token) = &case.token {
+            let token = filled(token, &self.saved);
+            request = request.header("Authorization", format!("Bearer {token}"));
         }
         let body = kube::client::Body::from(case.body(&self.saved));
         request.body(body).expect("a request")

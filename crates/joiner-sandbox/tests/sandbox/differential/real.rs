@@ -50,8 +50,19 @@ impl Real {
         })
     }
 
-    /// A client.
+    /// A client of an administrator.
     pub(crate) async fn client(&self) -> kube::Client {
+        kube::Client::try_from(self.config().await).expect("a client")
+    }
+
+    /// A client without credentials.
+    pub(crate) async fn bare_client(&self) -> kube::Client {
+        let mut config = self.config().await;
+        config.auth_info = kube::config::AuthInfo::default();
+        kube::Client::try_from(config).expect("a client")
+    }
+
+    async fn config(&self) -> kube::Config {
         let path = self.plane.kubeconfig();
         let file = kube::config::Kubeconfig::read_from(path).expect("a kubeconfig");
         let options = kube::config::KubeConfigOptions::default();
@@ -60,7 +71,7 @@ impl Real {
             .expect("a configuration");
         config.disable_compression = true;
         config.default_retry = false;
-        kube::Client::try_from(config).expect("a client")
+        config
     }
 
     /// Makes the store forget all but the present.

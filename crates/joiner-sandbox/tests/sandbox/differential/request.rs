@@ -12,7 +12,8 @@
 //!
 //! `save` keeps a value of the answer, and `${version}` is where it goes later: each of the two
 //! servers has values of its own. `until` repeats the request until the status comes, `until-body`
-//! until the text does, and `compact` makes the server forget what was before. In a body, `@pad(N)`
+//! until the text does, `token` sends a token instead of the administrator's, and `compact` makes the
+//! server forget what was before. In a body, `@pad(N)`
 //! stands for N letters, `@rep(N,TEXT)` for a text N times, `@hex(..)` for bytes, and `@ff` for one
 //! that is not UTF-8.
 
@@ -31,6 +32,8 @@ pub(crate) struct Case {
     pub(crate) until: Option<u16>,
     /// Text of the body to wait for.
     pub(crate) until_body: Option<String>,
+    /// A token to send instead of the administrator's credentials.
+    pub(crate) token: Option<String>,
     /// The past is forgotten first.
     pub(crate) compact: bool,
     body: String,
@@ -111,6 +114,7 @@ fn parse_one(text: &str) -> Case {
             }
             "until" => case.until = Some(value.parse().expect("a status")),
             "until-body" => case.until_body = Some(value.to_owned()),
+            "token" => case.token = Some(value.to_owned()),
             "compact" => case.compact = true,
             _ => case.headers.push((key.to_owned(), value.to_owned())),
         }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
 use jiff::Timestamp;
 use joiner_runtime::Clock;
-use joiner_sandbox::exchange::{Body, Reply, Request};
+use joiner_sandbox::exchange::{Body, Reply, Request, User};
 use joiner_sandbox::server::Server;
 use joiner_sandbox::store::Inner;
 use joiner_sandbox::{Sandbox, Settings};
@@ -33,6 +33,7 @@ fn send(server: &Arc<Server>, method: &str, target: &str, body: impl Into<Bytes>
             HeaderValue::from_static(media),
         )]),
         body: body.into(),
+        user: User::administrator(),
     })
 }
 

@@ -4,5 +4,6 @@
 
 mod api_server;
 mod kube_clients;
+mod rights;
 mod robustness;
 mod virtual_time;

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::BodyExt;
 use jiff::Timestamp;
 use joiner_runtime::Clock;
-use joiner_sandbox::exchange::{Body, Reply, Request};
+use joiner_sandbox::exchange::{Body, Reply, Request, User};
 use joiner_sandbox::server::Server;
 use joiner_sandbox::{Sandbox, Settings, serve};
 use proptest::prelude::*;
@@ -34,6 +34,7 @@ fn request(method: &str, target: &str, media: &str, body: impl Into<Bytes>) -> R
         query: query.into_owned().collect(),
         headers,
         body: body.into(),
+        user: User::administrator(),
     }
 }
 
