@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{ControlPlane, Error, Helm};
+use super::{ControlPlane, Error, Helm, Program, Programs, kubectl_with};
 
 /// The release, its namespace, and the service account.
 const NAME: &str = "joiner";
@@ -40,22 +40,11 @@ pub struct Chart {
 /// # Errors
 /// When helm or the API server refuses something.
 pub fn apply_chart(plane: &ControlPlane, settings: &[&str]) -> Result<Option<Chart>, Error> {
-    let Some(helm) = Helm::find()? else {
+    let kubectl = |arguments: &[&str], input: &str| plane.kubectl_with_input(arguments, input);
+    let Some((manifests, token)) = install(&kubectl, settings)? else {
         return Ok(None);
     };
-    let charts = charts();
-    let definitions = helm.template(&charts.join("joiner-crd"), NAME, NAME, &[])?;
-    apply(plane, &definitions)?;
-    await_kinds(plane)?;
-    if plane.kubectl(&["get", "namespace", NAME]).is_err() {
-        plane.kubectl(&["create", "namespace", NAME])?;
-    }
-    let all = [&["cloud=simulated", "replicas=0"], settings].concat();
-    let manifests = helm.template(&charts.join("joiner"), NAME, NAME, &all)?;
-    apply(plane, &manifests)?;
-    let lifetime = format!("--duration={TOKEN_LIFE}");
-    let token = plane.kubectl(&["create", "token", NAME, "--namespace", NAME, &lifetime])?;
-    plane.write(KUBECONFIG, &plane.kubeconfig_for(NAME, token.trim(), NAME))?;
+    plane.write(KUBECONFIG, &plane.kubeconfig_for(NAME, &token, NAME))?;
     Ok(Some(Chart {
         kubeconfig: plane.folder().join(KUBECONFIG),
         namespace: NAME,
@@ -63,21 +52,85 @@ pub fn apply_chart(plane: &ControlPlane, settings: &[&str]) -> Result<Option<Cha
     }))
 }
 
+/// The same on any cluster, for an administrator's kubeconfig with a token; that of the service account
+/// is written beside it. `None` also when there is no kubectl.
+///
+/// # Errors
+/// When helm or the API server refuses something.
+pub fn apply_chart_on(admin: &Path, settings: &[&str]) -> Result<Option<Chart>, Error> {
+    let Some(programs) = Programs::find()? else {
+        return Ok(None);
+    };
+    let Some(program) = programs.path(Program::Kubectl) else {
+        return Ok(None);
+    };
+    let kubectl = |arguments: &[&str], input: &str| kubectl_with(&program, admin, arguments, input);
+    let Some((manifests, token)) = install(&kubectl, settings)? else {
+        return Ok(None);
+    };
+    let kubeconfig = admin.with_extension(NAME);
+    let read = std::fs::read_to_string(admin);
+    let text = read.map_err(Error::io(format!("read {}", admin.display())))?;
+    let own = text.lines().map(|line| match line.split_once("token: ") {
+        Some((before, _)) => format!("{before}token: {token}\n"),
+        None => format!("{line}\n"),
+    });
+    let written = std::fs::write(&kubeconfig, own.collect::<String>());
+    written.map_err(Error::io(format!("write {}", kubeconfig.display())))?;
+    Ok(Some(Chart {
+        kubeconfig,
+        namespace: NAME,
+        manifests,
+    }))
+}
+
+/// Runs kubectl with arguments and an input.
+type Kubectl<'k> = dyn Fn(&[&str], &str) -> Result<String, Error> + 'k;
+
+/// Applies the charts; what was applied, and a token of the service account.
+fn install(kubectl: &Kubectl<'_>, settings: &[&str]) -> Result<Option<(String, String)>, Error> {
+    let Some(helm) = Helm::find()? else {
+        return Ok(None);
+    };
+    let charts = charts();
+    let definitions = helm.template(&charts.join("joiner-crd"), NAME, NAME, &[])?;
+    apply(kubectl, &definitions)?;
+    await_kinds(kubectl)?;
+    if kubectl(&["get", "namespace", NAME], "").is_err() {
+        kubectl(&["create", "namespace", NAME], "")?;
+    }
+    let all = [&["cloud=simulated", "replicas=0"], settings].concat();
+    let manifests = helm.template(&charts.join("joiner"), NAME, NAME, &all)?;
+    apply(kubectl, &manifests)?;
+    let lifetime = format!("--duration={TOKEN_LIFE}");
+    let token = kubectl(
+        &["create", "token", NAME, "--namespace", NAME, &lifetime],
+        "",
+    )?;
+    Ok(Some((manifests, token.trim().to_owned())))
+}
+
 /// The folder of our charts.
 fn charts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/charts")
 }
 
-fn apply(plane: &ControlPlane, manifests: &str) -> Result<(), Error> {
-    let arguments = ["apply", "--server-side", "--filename=-"];
-    plane.kubectl_with_input(&arguments, manifests).map(drop)
+fn apply(kubectl: &Kubectl<'_>, manifests: &str) -> Result<(), Error> {
+    // The definitions may be the cluster's own already.
+    let arguments = [
+        "apply",
+        "--server-side",
+        "--force-conflicts",
+        "--filename=-",
+    ];
+    kubectl(&arguments, manifests).map(drop)
 }
 
 /// Waits until all our kinds can be listed: a definition that is there is not yet served.
-fn await_kinds(plane: &ControlPlane) -> Result<(), Error> {
+fn await_kinds(kubectl: &Kubectl<'_>) -> Result<(), Error> {
     let started = Instant::now();
     loop {
-        match plane.kubectl(&["get", "--all-namespaces", KINDS]) {
+        match kubectl(&["get", "--all-namespaces", KINDS], "") {
             Ok(_) => return Ok(()),
             Err(error) if started.elapsed() > SERVED_MAX => return Err(error),
             Err(_) => std::thread::park_timeout(POLL),

@@ -39,7 +39,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-pub use chart::{Chart, apply_chart};
+pub use chart::{Chart, apply_chart, apply_chart_on};
 pub use helm::{HELM_VARIABLE, HELM_VERSION, Helm, helm_cache};
 use processes::{Processes, random_token};
 pub use programs::{FOLDER_VARIABLE, Program, Programs, VERSION, assets, cache_folder, is_ci};
@@ -267,16 +267,8 @@ impl ControlPlane {
     /// # Errors
     /// When kubectl fails: the message is what it says.
     pub fn kubectl_with_input(&self, arguments: &[&str], input: &str) -> Result<String, Error> {
-        // From a file: a pipe may fill up on both ends. It is gone as soon as it is open.
-        let path = self.folder().join(format!("input-{}", random_token()?));
-        let write = || {
-            std::fs::write(&path, input)?;
-            let file = File::open(&path)?;
-            std::fs::remove_file(&path)?;
-            Ok(file)
-        };
-        let file = write().map_err(Error::io("hand over the input of kubectl"))?;
-        self.run_kubectl(arguments, Stdio::from(file))
+        let admin = self.folder().join(KUBECONFIG);
+        kubectl_with(&self.kubectl, &admin, arguments, input)
     }
 
     fn run_kubectl(&self, arguments: &[&str], input: Stdio) -> Result<String, Error> {
@@ -341,10 +333,39 @@ fn run_kubectl(
     arguments: &[&str],
     input: Stdio,
 ) -> Result<String, Error> {
+    run_with(program, &folder.join(KUBECONFIG), arguments, input)
+}
+
+/// Runs kubectl with this kubeconfig, and this text as its standard input.
+fn kubectl_with(
+    program: &Path,
+    kubeconfig: &Path,
+    arguments: &[&str],
+    input: &str,
+) -> Result<String, Error> {
+    // From a file: a pipe may fill up on both ends. It is gone as soon as it is open.
+    let path = kubeconfig.with_file_name(format!("input-{}", random_token()?));
+    let write = || {
+        std::fs::write(&path, input)?;
+        let file = File::open(&path)?;
+        std::fs::remove_file(&path)?;
+        Ok(file)
+    };
+    let file = write().map_err(Error::io("hand over the input of kubectl"))?;
+    run_with(program, kubeconfig, arguments, Stdio::from(file))
+}
+
+fn run_with(
+    program: &Path,
+    kubeconfig: &Path,
+    arguments: &[&str],
+    input: Stdio,
+) -> Result<String, Error> {
     let mut command = Command::new(program);
-    command.arg("--kubeconfig").arg(folder.join(KUBECONFIG));
+    command.arg("--kubeconfig").arg(kubeconfig);
     command.args(arguments).stdin(input);
     // Neither settings nor caches of the user.
+    let folder = kubeconfig.parent().unwrap_or(kubeconfig);
     command.env("HOME", folder).env("KUBERC", "off");
     let output = command.output();
     let output = output.map_err(Error::io(format!("run {}", program.display())))?;

@@ -76,3 +76,8 @@ fn priorities_volumes_and_jobs() {
 fn applying_and_deleting() {
     run("apply", include_str!("scripts/apply.txt"));
 }
+
+#[test]
+fn rights() {
+    run("rights", include_str!("scripts/rights.txt"));
+}
