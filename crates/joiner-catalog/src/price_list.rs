@@ -124,8 +124,9 @@ impl PriceList {
                 ("zone", zone, &zones),
                 ("capacity type", capacity_type, &capacity_types),
             ];
+            let all_zones = |what: &str, text: &str| what == "zone" && text.is_empty();
             let mut unknown = known.into_iter().filter(|(what, text, known)| {
-                !(*what == "zone" && text.is_empty()) && !known.contains(text.as_str())
+                !known.contains(text.as_str()) && !all_zones(what, text)
             });
             let problem = match unknown.next() {
                 Some((what, text, known)) => {

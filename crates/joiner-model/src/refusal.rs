@@ -186,8 +186,8 @@ impl fmt::Display for Absent {
         let near: Vec<String> = self.near.iter().map(|name| format!("{name:?}")).collect();
         match near.split_last() {
             None => Ok(()),
-            Some((only, [])) => write!(f, "; did you mean {only}?"),
-            Some((last, others)) => write!(f, "; did you mean {} or {last}?", others.join(", ")),
+            Some((only, [])) => write!(f, " (did you mean {only}?)"),
+            Some((last, others)) => write!(f, " (did you mean {} or {last}?)", others.join(", ")),
         }
     }
 }
@@ -305,11 +305,11 @@ mod tests {
         assert_eq!(said(keys::ZONE, &[]), none);
         assert_eq!(
             said(keys::INSTANCE_TYPE, &["x2"]),
-            "instance type \"x1\" does not exist in the catalog; did you mean \"x2\"?"
+            "instance type \"x1\" does not exist in the catalog (did you mean \"x2\"?)"
         );
         assert_eq!(
             said(keys::ZONE, &["a", "b", "c"]),
-            format!("{none}; did you mean \"a\", \"b\" or \"c\"?")
+            format!("{none} (did you mean \"a\", \"b\" or \"c\"?)")
         );
     }
 }

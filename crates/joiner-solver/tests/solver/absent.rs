@@ -5,7 +5,7 @@ use joiner_testkit::{World, node, pod};
 #[test]
 fn a_zone_that_does_not_exist_is_the_first_reason() {
     let outcome = World::standard().add(pod("web").zone("d")).solve();
-    let said = "zone \"d\" does not exist in the catalog; did you mean \"a\", \"b\" or \"c\"?";
+    let said = "zone \"d\" does not exist in the catalog (did you mean \"a\", \"b\" or \"c\"?)";
     assert!(outcome.reasons("web").starts_with(said), "{outcome}");
     let told = joiner_solver::absent(&outcome.problem);
     assert_eq!(told.len(), 1, "{told:?}");

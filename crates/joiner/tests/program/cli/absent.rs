@@ -16,12 +16,12 @@ fn a_slip_in_a_selector_is_told_with_what_was_meant() {
         (
             ZONE,
             "zone-c",
-            "zone \"zone-c\" does not exist in the catalog; did you mean \"zone-a\" or \"zone-b\"?",
+            "zone \"zone-c\" does not exist in the catalog (did you mean \"zone-a\" or \"zone-b\"?)",
         ),
         (
             TYPE,
             "smal",
-            "instance type \"smal\" does not exist in the catalog; did you mean \"small\"?",
+            "instance type \"smal\" does not exist in the catalog (did you mean \"small\"?)",
         ),
         (
             ZONE,
@@ -59,7 +59,7 @@ fn a_pool_that_names_only_what_does_not_exist_is_told_so() {
     let text = documents(&[&pool("", &requirements), &small_pod("web")]);
     plan_with(text, &[]).exits(2).prints(&[
         "- pool \"general\" names a value that is not there: instance type \"mediun\" does not exist",
-        "did you mean \"medium\"?",
+        "(did you mean \"medium\"?)",
     ]);
 }
 
