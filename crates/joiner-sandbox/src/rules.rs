@@ -92,6 +92,10 @@ pub(crate) fn create(
     }
     let around = Around(store);
     admission::prepare_create(kind, object, &context(uid, &around, note.writer.now))?;
+    if let Some(rules) = &served.rules {
+        // The status that a client gave is dropped, and one may have a default: that is what is read.
+        rules.apply_defaults(object);
+    }
     let causes = match &served.rules {
         Some(rules) => rules.create(kind, object),
         None => validate::create(kind, object),

@@ -1,7 +1,9 @@
 //! EC2NodeClasses: what their selectors come to, and how pools and nodes follow.
 
 use joiner_testkit::on_both;
-use joiner_testkit::stage::{CLAIMS, EC2_CLASSES, EVENTS, NODES, POOLS, Setup, Stage, condition};
+use joiner_testkit::stage::{
+    CLAIMS, CLASSES, EC2_CLASSES, EVENTS, NODES, POOLS, Setup, Stage, condition,
+};
 use serde_json::{Value, json};
 
 fn quick() -> Setup {
@@ -68,6 +70,16 @@ async fn a_class_is_ready_and_its_nodes_are_of_its_family(stage: &Stage) {
     let amis = status["amis"].as_array().unwrap();
     let booted = amis.iter().find(|ami| ami["id"] == *image).unwrap();
     assert_eq!(booted["requirements"][0]["values"][0], *arch);
+}
+
+on_both!(
+    a_class_without_a_cloud_of_its_own_is_ready_by_itself,
+    quick()
+);
+async fn a_class_without_a_cloud_of_its_own_is_ready_by_itself(stage: &Stage) {
+    stage.pool("general", json!({})).await;
+    let class = stage.list(CLASSES).await.remove(0);
+    assert_eq!(condition(&class, "Ready"), "True Ready");
 }
 
 on_both!(a_bad_class_says_why_and_so_do_its_pools, quick());
