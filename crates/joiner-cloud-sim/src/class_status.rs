@@ -220,7 +220,7 @@ fn holds<'l>(requirement: &Requirement, label: impl Fn(&str) -> Option<&'l str>)
         Operator::NotIn => !is_in(),
         Operator::Exists => own.is_some(),
         Operator::DoesNotExist => own.is_none(),
-        _ => true,
+        Operator::Gt | Operator::Lt | Operator::Gte | Operator::Lte => true,
     }
 }
 

@@ -148,7 +148,10 @@ fn supported(family: ImageFamily, version: &str) -> Result<(), NoImage> {
     let (name, is_published) = match family {
         ImageFamily::Al2 => ("Amazon Linux 2", minor < NO_AL2_SINCE),
         ImageFamily::Windows2025 => ("Windows Server 2025", minor >= WINDOWS_2025_SINCE),
-        _ => return Ok(()),
+        ImageFamily::Al2023
+        | ImageFamily::Bottlerocket
+        | ImageFamily::Windows2019
+        | ImageFamily::Windows2022 => return Ok(()),
     };
     match is_published {
         true => Ok(()),
@@ -173,7 +176,7 @@ fn release_of(family: ImageFamily, asked: &str) -> Option<String> {
         ImageFamily::Al2 | ImageFamily::Al2023 => {
             asked.starts_with('v') && number.len() == 8 && is_number(number)
         }
-        _ => false,
+        ImageFamily::Windows2019 | ImageFamily::Windows2022 | ImageFamily::Windows2025 => false,
     };
     well_formed.then(|| number.to_owned())
 }

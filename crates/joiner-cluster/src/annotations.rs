@@ -103,12 +103,11 @@ impl Controller for Annotations {
 /// The object and the words of a warning about an annotation; none for other actions.
 #[must_use]
 pub fn told_in(action: &Action) -> Option<(&Value, &str)> {
-    match action {
-        Action::Create(EVENTS, event) if event["reason"] == UNREADABLE => {
-            Some((&event["involvedObject"], event["message"].as_str()?))
-        }
-        _ => None,
-    }
+    let Action::Create(EVENTS, event) = action else {
+        return None;
+    };
+    let told = (event["reason"] == UNREADABLE).then_some(event)?;
+    Some((&told["involvedObject"], told["message"].as_str()?))
 }
 
 #[cfg(test)]

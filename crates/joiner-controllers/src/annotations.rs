@@ -86,12 +86,14 @@ fn key(kind: Kind, name: &str) -> Name {
 fn find<'s>(now: &'s Snapshot, key: &str) -> Option<(Kind, &'s Meta)> {
     let (kind, name) = key.split_once('/')?;
     let kind = KINDS.into_iter().find(|own| own.api().3 == kind)?;
-    let meta = match kind {
-        Kind::NodePool => &now.pool(name)?.meta,
-        Kind::NodeClaim => &now.claim(name)?.meta,
-        _ => &now.scalable(kind, name)?.meta,
+    let meta = if kind == Kind::NodePool {
+        now.pool(name).map(|own| &own.meta)
+    } else if kind == Kind::NodeClaim {
+        now.claim(name).map(|own| &own.meta)
+    } else {
+        now.scalable(kind, name).map(|own| &own.meta)
     };
-    Some((kind, meta))
+    Some((kind, meta?))
 }
 
 impl Annotations {

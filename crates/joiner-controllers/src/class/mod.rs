@@ -45,16 +45,13 @@ fn all(now: &Snapshot) -> Vec<Name> {
 }
 
 fn concerned(change: &Change, now: &Snapshot) -> Vec<Name> {
-    match change.kind {
-        Kind::NodeClass => vec![change.name.clone()],
-        Kind::NodeClaim => {
-            let going = now.classes().filter(|class| class.meta.deleting.is_some());
-            going
-                .map(|class| LiveClass::key(&class.reference))
-                .collect()
-        }
-        _ => Vec::new(),
+    if change.kind == Kind::NodeClass {
+        return vec![change.name.clone()];
     }
+    // A class that is to go waits for its last claim.
+    let classes = now.classes().filter(|class| class.meta.deleting.is_some());
+    let going = classes.map(|class| LiveClass::key(&class.reference));
+    going.filter(|_| change.kind == Kind::NodeClaim).collect()
 }
 
 /// What the cloud says of the kind of a class, if it gives such classes their status.
