@@ -21,8 +21,9 @@ async fn why(cluster: &Served, dry: &mut Joiner, words: &str) {
         })
         .await;
     dry.says("\"message\":\"listening\"").await;
-    let address = dry.told("listening")[0]["metrics"].clone();
-    let address = format!("http://{}", address.as_str().unwrap());
+    let listening = dry.told("listening").remove(0);
+    let port = listening["metrics"].as_str().unwrap().rsplit(':').next();
+    let address = format!("http://localhost:{}", port.unwrap());
     let start = Instant::now();
     loop {
         let mut command = joiner();
