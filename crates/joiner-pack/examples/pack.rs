@@ -56,6 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn parse(text: &str) -> Result<Problem, Box<dyn std::error::Error>> {
     let mut problem = Problem::default();
+    let mut kinds = Vec::new();
     for line in text.lines() {
         let mut words = line.split_whitespace();
         let word = words.next().unwrap_or("");
@@ -63,7 +64,7 @@ fn parse(text: &str) -> Result<Problem, Box<dyn std::error::Error>> {
         let n = problem.n_dims;
         match word {
             "dims" => problem.n_dims = numbers[0] as usize,
-            "kind" => problem.kinds.push(Kind {
+            "kind" => kinds.push(Kind {
                 price: numbers[0],
                 options: numbers[1] as u32,
                 room: numbers[2..].into(),
@@ -91,5 +92,6 @@ fn parse(text: &str) -> Result<Problem, Box<dyn std::error::Error>> {
             _ => return Err(format!("a line starts with {word:?}").into()),
         }
     }
+    problem.kinds = kinds.into();
     Ok(problem)
 }

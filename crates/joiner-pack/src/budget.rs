@@ -9,7 +9,7 @@ use crate::greedy::{Greedy, subtract};
 use crate::load::Load;
 use crate::model::{HOME, Model};
 use crate::plan::{Node, Plan};
-use crate::problem::Settings;
+use crate::problem::{Aim, Settings};
 use crate::solve::{best_plan, guide};
 
 /// Whether the plan stays within every budget.
@@ -60,7 +60,11 @@ pub(crate) fn constrained(
     {
         best.nodes = nodes;
     }
-    for strength in [0.1, 0.3, 1.0, 3.0, 10.0] {
+    let strengths: &[f64] = match settings.aim {
+        Aim::Fit => &[],
+        Aim::Price => &[0.1, 0.3, 1.0, 3.0, 10.0],
+    };
+    for &strength in strengths {
         let plain = penalized(model, over, strength);
         let mut share = steps.share(settings.steps_max / 8);
         let (plan, _) = best_plan(&part, &plain, settings, &mut share);

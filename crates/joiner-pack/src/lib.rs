@@ -36,5 +36,5 @@ mod simplex;
 mod solve;
 
 pub use bound::bound;
-pub use problem::{Bin, Group, Kind, Packed, Packing, Place, Problem, Row, Settings};
+pub use problem::{Aim, Bin, Group, Kind, Packed, Packing, Place, Problem, Row, Settings};
 pub use solve::pack;

@@ -73,6 +73,7 @@ impl Plan {
             unplaced,
             price,
             values,
+            steps: 0,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The vocabulary of a packing problem and of its answer: plain data, no behavior.
 
+use std::sync::Arc;
+
 use fixedbitset::FixedBitSet;
 
 /// A packing problem. All amounts are integers in whatever unit the caller chose per dimension.
@@ -10,7 +12,7 @@ pub struct Problem {
     /// What must be placed: identical items with a count.
     pub rows: Vec<Row>,
     /// What can be bought, any number of each (subject to budgets).
-    pub kinds: Vec<Kind>,
+    pub kinds: Arc<[Kind]>,
     /// Nodes that exist: free of charge, each once, with the room that is left on them.
     pub bins: Vec<Bin>,
     /// Sets of kinds and bins, referred to by rows.
@@ -78,9 +80,21 @@ pub struct Group {
     pub bins: FixedBitSet,
 }
 
+/// What a packing is wanted for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Aim {
+    /// To know what fits: the first good packing will do.
+    Fit,
+    /// To buy it: as cheap as the steps allow.
+    #[default]
+    Price,
+}
+
 /// How hard to try.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// What the packing is wanted for.
+    pub aim: Aim,
     /// Elementary operations that [`pack`](crate::pack) may spend on improving a first packing,
     /// and [`bound`](crate::bound) on tightening a first bound. A step is about a nanosecond.
     pub steps_max: u64,
@@ -98,6 +112,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            aim: Aim::Price,
             steps_max: 500_000_000,
             node_fee: 3_000_000,
             columns_rows_max: 400,
@@ -137,4 +152,6 @@ pub struct Packing {
     /// What one more item of each row is worth in nano-dollars: a hint for
     /// [`bound`](crate::bound).
     pub values: Vec<f64>,
+    /// How many steps it took.
+    pub steps: u64,
 }

@@ -8,7 +8,7 @@ use crate::fill::{Guide, Steps};
 use crate::greedy::Greedy;
 use crate::model::Model;
 use crate::plan::Plan;
-use crate::problem::{Packing, Problem, Settings};
+use crate::problem::{Aim, Packing, Problem, Settings};
 use crate::retarget::retarget;
 use crate::round::{dive, floor};
 use crate::search::improve;
@@ -32,6 +32,10 @@ pub fn pack(problem: &Problem, settings: &Settings) -> Packing {
     }
     let mut packing = plan.into_packing(problem, &model);
     retarget(problem, &mut packing, settings);
+    if problem.rows.iter().all(|row| row.count == 0) {
+        return packing;
+    }
+    packing.steps = settings.steps_max - steps.left() + fixed_steps(&model, problem);
     for (class, rows) in model.rows.iter().enumerate() {
         for &(row, _) in rows {
             packing.values[row as usize] = values[class];
@@ -39,6 +43,22 @@ pub fn pack(problem: &Problem, settings: &Settings) -> Packing {
     }
     packing
 }
+
+/// Rounds of dual prices before a search.
+const ROUNDS: usize = 10;
+/// The same to know what fits, with more classes times kinds than this.
+const ROUNDS_FIT: usize = 3;
+const FIT_PAIRS: usize = 2_000;
+
+/// Roughly what a packing takes before any search: the model, its dual prices and one greedy plan.
+fn fixed_steps(model: &Model, problem: &Problem) -> u64 {
+    let pairs = (model.n_classes * model.n_kinds * model.n_dims.max(1)) as u64;
+    FIXED_STEPS + problem.kinds.len() as u64 * KIND_STEPS + pairs * PAIR_STEPS
+}
+
+const FIXED_STEPS: u64 = 100_000;
+const KIND_STEPS: u64 = 100;
+const PAIR_STEPS: u64 = 30;
 
 /// The best plan for these costs per kind, without the fee, and the values of the classes.
 /// Budgets are ignored.
@@ -50,10 +70,14 @@ pub(crate) fn best_plan(
 ) -> (Plan, Vec<f64>) {
     let cost: Vec<f64> = plain.iter().map(|p| p + settings.node_fee as f64).collect();
     let sorted = plain.is_sorted();
+    let n_rounds = match settings.aim {
+        Aim::Fit if model.n_classes * model.n_kinds > FIT_PAIRS => ROUNDS_FIT,
+        Aim::Fit | Aim::Price => ROUNDS,
+    };
     let search_duals = duals(
         model,
         &cost,
-        10,
+        n_rounds,
         !model.shared_caps.is_empty() && !is_heavy(model),
     );
     let by_duals = Guide {
@@ -62,6 +86,15 @@ pub(crate) fn best_plan(
     };
     let better = |a: Plan, b: Plan| if is_better(&cost, &b, &a) { b } else { a };
     let mut best = dual_greedy(by_duals, steps);
+    if best.n_unplaced() > 0
+        && let Some(values) = bins_first(model, &search_duals.values)
+    {
+        let guide = Guide {
+            values: &values,
+            ..by_duals
+        };
+        best = better(best, dual_greedy(guide, steps));
+    }
     let classic = plain_first_fit(by_duals, steps);
     if let Some(plan) = &classic {
         best = better(best, plan.clone());
@@ -81,6 +114,9 @@ pub(crate) fn best_plan(
         }
         _ => best,
     };
+    if settings.aim == Aim::Fit {
+        return (no_dearer(best), search_duals.values);
+    }
     let n_items: u64 = model.count.iter().fold(0, |sum, &n| sum.saturating_add(n));
     let whole = effort(model, settings);
     let scaled = |base: u64, each: u64| base.saturating_add(n_items.saturating_mul(each));
@@ -223,6 +259,25 @@ fn dual_greedy(guide: Guide<'_>, steps: &mut Steps) -> Plan {
         unplaced: counts,
     }
 }
+
+/// Values by which what only bins can hold goes into them before all else; `None` if there is no such
+/// class.
+fn bins_first(model: &Model, values: &[f64]) -> Option<Vec<f64>> {
+    let sold = |class: usize| (0..model.n_kinds).any(|kind| model.fits(kind, class));
+    let dearest = values.iter().copied().fold(1.0, f64::max);
+    let mut some = false;
+    let raised = values.iter().enumerate().map(|(class, &value)| {
+        if sold(class) {
+            return value;
+        }
+        some = true;
+        value + dearest * BINS_FIRST
+    });
+    let raised: Vec<f64> = raised.collect();
+    some.then_some(raised)
+}
+
+const BINS_FIRST: f64 = 1_000.0;
 
 fn plain_first_fit(guide: Guide<'_>, steps: &mut Steps) -> Option<Plan> {
     let mut counts = guide.model.count.clone();

@@ -25,7 +25,7 @@ pub(crate) struct Item {
 }
 
 /// Some items with the same fate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     /// The item.
     pub(crate) item: Item,

@@ -14,6 +14,7 @@ use crate::classes::{Classes, Demand};
 use crate::ground::Ground;
 use crate::rows::{RowMaker, Todo};
 use crate::select::Choices;
+use crate::stock::Stock;
 use crate::wish;
 
 /// A price that no legal placement of `placed` can undercut.
@@ -43,8 +44,8 @@ pub(crate) fn bound(
         .take(classes.all.len())
         .flat_map(|c| forced_parts(&classes, c))
         .collect();
-    let mut maker = RowMaker::new(ground, choices, &classes, &parts);
-    maker.relax();
+    let mut stock = Stock::new(ground, true);
+    let mut maker = RowMaker::new((ground, &mut stock), choices, &classes, &parts);
     let todo: Vec<Todo> = (0u32..)
         .zip(&parts)
         .map(|(part, x)| Todo {
@@ -63,9 +64,28 @@ pub(crate) fn bound(
     let hints = hints.filter(|_| values.within.len() == parts.len());
     let settings = pack::Settings {
         enough: price.get(),
-        ..maker.settings()
+        steps_max: problem.policy.steps_max.0,
+        ..pack::Settings::default()
     };
-    NanoDollars::new(pack::bound(&rows.problem, hints.as_deref(), &settings))
+    let low = pack::bound(&rows.problem, hints.as_deref(), &settings);
+    let low = match low {
+        0 => 0,
+        // Some node must be bought, so at least the cheapest that can hold anything at all.
+        _ => low.max(cheapest(&rows.problem)),
+    };
+    NanoDollars::new(low)
+}
+
+/// The price of the cheapest kind that can hold an item of some row.
+fn cheapest(problem: &pack::Problem) -> u64 {
+    let of_row = |row: &pack::Row| {
+        let groups = [Some(row.home), row.also].into_iter().flatten();
+        let kinds = groups.flat_map(|group| problem.groups[group as usize].kinds.ones());
+        let kinds = kinds.map(|kind| &problem.kinds[kind]);
+        let fits = |kind: &&pack::Kind| row.need.iter().zip(&kind.room).all(|(q, r)| q <= r);
+        kinds.filter(fits).map(|kind| kind.price).min()
+    };
+    problem.rows.iter().filter_map(of_row).min().unwrap_or(0)
 }
 
 /// What a pod of a shape, kept within limits, is worth at the margin of a packing.

@@ -7,12 +7,16 @@
 use std::collections::BTreeMap;
 
 use joiner_model::{Name, PodIx};
+use joiner_pack::Aim;
 
 use crate::cells::Hints;
 use crate::classes::{Class, Classes};
+use crate::effort::Effort;
 use crate::ground::Ground;
+use crate::memo::Memo;
 use crate::rounds::Attempt;
 use crate::select::Choices;
+use crate::stock::Stock;
 
 /// Pods times offerings over all tries that look for room.
 const SEAT_WORK_MAX: u64 = 60_000_000;
@@ -24,6 +28,9 @@ const SAVE_WORK_MAX: u64 = 500_000;
 const SAVE_TRIES_MAX: u64 = 60;
 /// Most attempts in a row to learn what fits into domains.
 const LESSONS_MAX: usize = 6;
+/// A plain packing may be dearer than that of the best attempt by one part in so many, and still be
+/// packed for price.
+const PROMISING: u64 = 25;
 /// Values of one key that are tried for a class.
 const VALUES_MAX: usize = 8;
 
@@ -103,19 +110,33 @@ pub(crate) struct Trial<'a, 'p> {
     /// Pods by shape and level.
     pub(crate) groups: BTreeMap<(u32, u16), Vec<PodIx>>,
     pub(crate) hints: Hints,
+    pub(crate) effort: Effort,
+    pub(crate) stock: Stock,
+    pub(crate) memo: Memo,
 }
 
 impl Trial<'_, '_> {
     /// An attempt with the hints there are.
     pub(crate) fn attempt(&mut self) -> Attempt {
-        Attempt::make(self.ground, self.choices, &self.groups, &self.hints)
+        let (groups, hints) = (&self.groups, &self.hints);
+        let mut attempt = Attempt::new(self.ground, self.choices, groups, hints);
+        attempt.pack(self);
+        attempt
+    }
+
+    /// The same attempt, packed as cheaply as the steps allow.
+    pub(crate) fn priced(&mut self, mut attempt: Attempt) -> Attempt {
+        self.effort.aim = Aim::Price;
+        attempt.pack_again(self);
+        self.effort.aim = Aim::Fit;
+        attempt
     }
 
     /// An attempt that counts on no more pods in a domain than find room there.
     fn sound_attempt(&mut self) -> Attempt {
         let mut attempt = self.attempt();
         for _ in 0..LESSONS_MAX {
-            if attempt.n_out() == 0 || !attempt.learn(&mut self.hints) {
+            if self.effort.is_over() || attempt.n_out() == 0 || !attempt.learn(&mut self.hints) {
                 break;
             }
             attempt = self.attempt();
@@ -133,27 +154,36 @@ impl Trial<'_, '_> {
         if !out.keys().any(under_rules) {
             return attempt;
         }
-        let mut left = tries.seat;
-        let best = self.climb(attempt, &mut left, &|a| (a.n_out(), 0), &|a| a.n_out() == 0);
-        tries.seat = left;
-        best
+        let fewer = |_: &mut Self, best: &Attempt, other: Attempt| {
+            (other.n_out() < best.n_out()).then_some(other)
+        };
+        self.climb(attempt, &mut tries.seat, &fewer, &|a| a.n_out() == 0)
     }
 
     /// Looks for an attempt that leaves no more pods over and is cheaper.
     pub(crate) fn save(&mut self, attempt: Attempt, tries: &mut Tries) -> Attempt {
+        self.effort.keep_nothing();
         let ground = self.ground;
         let score = |a: &Attempt| (a.n_out(), a.ledger.price(ground));
-        let mut left = tries.save;
-        let best = self.climb(attempt, &mut left, &score, &|a| a.ledger.opened.is_empty());
-        tries.save = left;
-        best
+        let cheaper = |trial: &mut Self, best: &Attempt, other: Attempt| {
+            // A plain packing that is much dearer does not become the cheapest.
+            let promising = best.fit_price.saturating_add(best.fit_price / PROMISING);
+            if other.n_out() > best.n_out() || other.fit_price > promising {
+                return None;
+            }
+            let other = trial.priced(other);
+            (score(&other) < score(best)).then_some(other)
+        };
+        self.climb(attempt, &mut tries.save, &cheaper, &|a| {
+            a.ledger.opened.is_empty()
+        })
     }
 
     fn climb(
         &mut self,
         mut best: Attempt,
         tries: &mut u64,
-        score: &dyn Fn(&Attempt) -> (u64, u64),
+        better: &dyn Fn(&mut Self, &Attempt, Attempt) -> Option<Attempt>,
         done: &dyn Fn(&Attempt) -> bool,
     ) -> Attempt {
         if *tries == 0 || done(&best) {
@@ -162,7 +192,8 @@ impl Trial<'_, '_> {
         let moves = self.moves(&best);
         let mut since = 0;
         for turn in moves.iter().cycle() {
-            if done(&best) || *tries == 0 || since >= moves.len() {
+            let is_over = *tries == 0 || self.effort.is_over();
+            if done(&best) || is_over || since >= moves.len() {
                 break;
             }
             *tries -= 1;
@@ -170,7 +201,7 @@ impl Trial<'_, '_> {
             let before = self.hints.clone();
             turn.apply(&mut self.hints);
             let other = self.sound_attempt();
-            if score(&other) < score(&best) {
+            if let Some(other) = better(self, &best, other) {
                 best = other;
                 since = 0;
             } else {

@@ -13,7 +13,7 @@ use crate::ground::Ground;
 use crate::rows::{Opened, RowMaker, Todo};
 
 /// Where items went.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Ledger {
     /// Nodes to buy.
     pub(crate) opened: Vec<Opened>,
@@ -30,13 +30,8 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     /// Packs all parts.
-    pub(crate) fn pack(ground: &Ground<'_>, maker: &mut RowMaker<'_, '_>, parts: &[Part]) -> Self {
-        let pools = &ground.problem.pools;
-        let mut limited: Vec<usize> = (0..pools.len())
-            .filter(|p| pools[*p].limits.is_some() || maker.reserves(*p))
-            .collect();
-        limited.sort_by_key(|p| (std::cmp::Reverse(pools[*p].weight), pools[*p].name.clone()));
-        // At stage n the n heaviest limited pools are out.
+    pub(crate) fn pack(maker: &mut RowMaker<'_, '_>, parts: &[Part]) -> Self {
+        let limited = maker.limited_pools();
         let closed = |stage: u32, pool: usize| limited[..stage as usize].contains(&pool);
         let mut todo: Vec<Todo> = (0u32..)
             .zip(parts)
@@ -61,9 +56,19 @@ impl Ledger {
         ledger
             .shut_out
             .extend(todo.iter().map(|t| (t.part, t.count)));
-        let mut ledger = ledger.improve(ground, maker, &closed);
+        if ledger.n_rounds > 1
+            && maker.effort.aim == pack::Aim::Price
+            && let Some(together) = ledger.together(maker)
+        {
+            ledger = together;
+        }
         ledger.prefer_finished(maker);
         ledger
+    }
+
+    /// True when more than one round bought something.
+    pub(crate) fn has_rounds(&self) -> bool {
+        self.n_rounds > 1
     }
 
     /// What the nodes to buy cost.
@@ -112,24 +117,17 @@ impl Ledger {
         maker.set_elsewhere(&[]);
     }
 
-    /// The same items packed all at once, if that is cheaper.
-    fn improve(
-        self,
-        ground: &Ground<'_>,
-        maker: &mut RowMaker<'_, '_>,
-        closed: &dyn Fn(u32, usize) -> bool,
-    ) -> Self {
-        if self.n_rounds < 2 {
-            return self;
-        }
+    /// The same items packed all at once, if that is cheaper and the pools' weights allow it.
+    pub(crate) fn together(&self, maker: &mut RowMaker<'_, '_>) -> Option<Self> {
+        let limited = maker.limited_pools();
+        let closed = |stage: u32, pool: usize| limited[..stage as usize].contains(&pool);
         let mut together = Self::default();
-        let left = together.settle(maker, &self.placed, closed);
+        let left = together.settle(maker, &self.placed, &closed);
+        let ground = maker.ground;
         let cheaper = together.price(ground) < self.price(ground);
-        if left.is_empty() && cheaper && maker.respects_weights(&together.opened) {
-            together.shut_out = self.shut_out;
-            return together;
-        }
-        self
+        let fine = left.is_empty() && cheaper && maker.respects_weights(&together.opened);
+        together.shut_out.clone_from(&self.shut_out);
+        fine.then_some(together)
     }
 
     /// Packs `todo`; whoever the limits of the heaviest pool shut out tries the next.
@@ -192,7 +190,8 @@ impl Ledger {
         }
         maker.set_on_hosts(&self.on_hosts);
         let rows = maker.rows(todo, closed, &self.opened);
-        let packing = pack::pack(&rows.problem, &maker.settings());
+        let packing = pack::pack(&rows.problem, &maker.effort.settings());
+        maker.effort.spend(packing.steps);
         let mut left = rows.hopeless;
         let mut sources = rows.sources;
         for (source, value) in sources.iter().zip(&packing.values) {

@@ -8,16 +8,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use joiner_model::{Plan, PodIx, Pool, Problem};
+use joiner_pack::Aim;
 
 use crate::bundles::bundle;
 use crate::cells::{CellCaps, Hints, Part, admit};
 use crate::classes::Classes;
+use crate::effort::Effort;
 use crate::finish::Finisher;
 use crate::ground::Ground;
 use crate::homes::{Trial, Tries};
 use crate::ledger::Ledger;
+use crate::memo::Memo;
 use crate::rows::RowMaker;
 use crate::select::{Asks, Choices};
+use crate::stock::Stock;
 use crate::wish;
 
 /// Most attempts; each one gives up something for some pods or learns a limit.
@@ -31,6 +35,11 @@ const NEAR: u64 = 200;
 /// pools and types. *Assumes* that indexes in the problem are valid.
 #[must_use]
 pub fn solve(problem: &Problem) -> Plan {
+    solved(problem).0
+}
+
+/// The plan, and what it took.
+pub(crate) fn solved(problem: &Problem) -> (Plan, Effort) {
     let ground = Ground::new(problem);
     let mut choices = Choices::default();
     let groups = first_groups(&ground, &mut choices);
@@ -39,8 +48,12 @@ pub fn solve(problem: &Problem) -> Plan {
         choices: &mut choices,
         groups,
         hints: Hints::default(),
+        effort: Effort::new(problem),
+        stock: Stock::new(&ground, false),
+        memo: Memo::default(),
     };
     let mut attempt = trial.attempt();
+    trial.effort.aim = Aim::Fit;
     let mut tries = Tries::new(&ground, &attempt.classes);
     for _ in 1..ATTEMPTS_MAX {
         if attempt.n_out() == 0 {
@@ -54,6 +67,9 @@ pub fn solve(problem: &Problem) -> Plan {
         }
         attempt = trial.attempt();
     }
+    if attempt.aim == Aim::Fit {
+        attempt = trial.priced(attempt);
+    }
     // What is near the bound already is not worth more tries, and they would cost most of the time.
     let worth_a_try = tries.may_save() && attempt.n_out() == 0 && !attempt.ledger.opened.is_empty();
     let floor = worth_a_try.then(|| {
@@ -64,7 +80,8 @@ pub fn solve(problem: &Problem) -> Plan {
     if floor.is_none_or(|floor| price > floor.get().saturating_add(floor.get() / NEAR)) {
         attempt = trial.save(attempt, &mut tries);
     }
-    attempt.plan(&ground, &mut choices, floor)
+    let effort = trial.effort;
+    (attempt.plan(&ground, &mut choices, floor), effort)
 }
 
 /// Pods to place by shape and level; wishes that no node at all can meet are given up at once.
@@ -125,10 +142,15 @@ pub(crate) struct Attempt {
     refused: Vec<(u32, u32)>,
     /// Classes of which pods join such as run already.
     confined: BTreeSet<u32>,
+    /// What it was packed for.
+    aim: Aim,
+    /// The price of the first packing.
+    pub(crate) fit_price: u64,
 }
 
 impl Attempt {
-    pub(crate) fn make(
+    /// An attempt whose items are settled and not packed yet.
+    pub(crate) fn new(
         ground: &Ground<'_>,
         choices: &mut Choices,
         groups: &BTreeMap<(u32, u16), Vec<PodIx>>,
@@ -147,31 +169,102 @@ impl Attempt {
             .collect();
         let mut refused = bundles.refused;
         refused.extend(admission.refused);
-        let mut maker = RowMaker::new(ground, choices, &classes, &parts);
-        let mut ledger = Ledger::pack(ground, &mut maker, &parts);
-        let asks_for_values =
-            |pool: &Pool| pool.requirements.iter().any(|r| r.min_values().is_some());
-        if ground.problem.pools.iter().any(asks_for_values) {
-            let mut finisher = Finisher::new(ground, choices, &classes, &parts, &ledger.opened);
-            ledger.separate(&mut maker, |node| finisher.shape(node).is_some());
-        }
         Self {
             classes,
             parts,
-            ledger,
+            ledger: Ledger::default(),
             refused,
             confined: bundles.confined,
+            aim: Aim::Fit,
+            fit_price: 0,
         }
+    }
+
+    /// Packs the items for the first time.
+    pub(crate) fn pack(&mut self, trial: &mut Trial<'_, '_>) {
+        self.ledger = self.packed(trial);
+        self.aim = trial.effort.aim;
+        self.fit_price = self.ledger.price(trial.ground);
+    }
+
+    /// Packs the same items once more, and keeps the packing that leaves fewer over, or is cheaper.
+    pub(crate) fn pack_again(&mut self, trial: &mut Trial<'_, '_>) {
+        // The plain packing knows which pool takes what: all that it placed can be packed at once.
+        let has_rounds = self.ledger.has_rounds();
+        let together = has_rounds.then(|| self.together(trial)).flatten();
+        let is_enough = together.is_some() && self.ledger.shut_out.is_empty();
+        self.keep(together, trial);
+        if !is_enough {
+            let other = self.packed(trial);
+            self.keep(Some(other), trial);
+        }
+        self.aim = trial.effort.aim;
+    }
+
+    fn keep(&mut self, other: Option<Ledger>, trial: &Trial<'_, '_>) {
+        let score = |ledger: &Ledger| (self.n_shut_out(ledger), ledger.price(trial.ground));
+        if let Some(other) = other.filter(|other| score(other) <= score(&self.ledger)) {
+            self.ledger = other;
+        }
+    }
+
+    /// What a packing placed, packed all at once.
+    fn together(&self, trial: &mut Trial<'_, '_>) -> Option<Ledger> {
+        self.with_maker(trial, |maker| {
+            let mut ledger = self.ledger.together(maker)?;
+            ledger.prefer_finished(maker);
+            Some(ledger)
+        })
+    }
+
+    fn packed(&self, trial: &mut Trial<'_, '_>) -> Ledger {
+        let aim = trial.effort.aim;
+        let (classes, parts) = (&self.classes.all, &self.parts);
+        if let Some(known) = trial.memo.get(aim, classes, parts) {
+            return known.clone();
+        }
+        let ledger = self.with_maker(trial, |maker| Some(Ledger::pack(maker, parts)));
+        let ledger = ledger.unwrap_or_default();
+        trial.memo.keep(aim, classes, parts, &ledger);
+        ledger
+    }
+
+    /// Packs, and takes nodes apart that would leave too few values to choose from.
+    fn with_maker(
+        &self,
+        trial: &mut Trial<'_, '_>,
+        pack: impl FnOnce(&mut RowMaker<'_, '_>) -> Option<Ledger>,
+    ) -> Option<Ledger> {
+        let (ground, choices) = (trial.ground, &*trial.choices);
+        let (classes, parts) = (&self.classes, &self.parts);
+        let mut maker = RowMaker::new((ground, &mut trial.stock), choices, classes, parts);
+        maker.effort = trial.effort;
+        let mut ledger = pack(&mut maker);
+        let asks_for_values =
+            |pool: &Pool| pool.requirements.iter().any(|r| r.min_values().is_some());
+        if let Some(ledger) = &mut ledger
+            && ground.problem.pools.iter().any(asks_for_values)
+        {
+            let mut finisher = Finisher::new(ground, choices, classes, parts, &ledger.opened);
+            ledger.separate(&mut maker, |node| finisher.shape(node).is_some());
+        }
+        trial.effort = maker.effort;
+        ledger
     }
 
     /// How many pods are left over.
     pub(crate) fn n_out(&self) -> u64 {
-        let mut n_out: u64 = self.refused.iter().map(|(_, n)| u64::from(*n)).sum();
-        for (p, n) in &self.ledger.shut_out {
+        let refused: u64 = self.refused.iter().map(|(_, n)| u64::from(*n)).sum();
+        refused + self.n_shut_out(&self.ledger)
+    }
+
+    /// How many pods found no room in a packing of the items.
+    fn n_shut_out(&self, ledger: &Ledger) -> u64 {
+        let pods = |(p, n): &(u32, u32)| {
             let members = self.parts[*p as usize].item.members.iter();
-            n_out += u64::from(*n) * members.map(|(_, m)| u64::from(*m)).sum::<u64>();
-        }
-        n_out
+            u64::from(*n) * members.map(|(_, m)| u64::from(*m)).sum::<u64>()
+        };
+        ledger.shut_out.iter().map(pods).sum()
     }
 
     /// Pods left over, by class.

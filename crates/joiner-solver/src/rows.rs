@@ -6,19 +6,20 @@
 //! node of a lighter pool that another pod justifies.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
-use joiner_model::{HostPort, Name};
+use joiner_model::HostPort;
 use joiner_pack as pack;
 
-use crate::budgets::{Budget, budgets, spends};
 use crate::cells::{Part, need_of};
 use crate::classes::{Class, Classes, Demand};
+use crate::effort::Effort;
 use crate::ground::{Ground, Interner};
-use crate::groups::KindSets;
 use crate::marks::Marks;
 use crate::select::Choices;
-use crate::volumes::{VOLUMES_UNLIMITED, Volumes};
+use crate::stock::Stock;
+use crate::volumes::VOLUMES_UNLIMITED;
 
 /// A node that an earlier round bought.
 #[derive(Clone, Debug)]
@@ -56,64 +57,39 @@ pub(crate) struct RowMaker<'a, 'p> {
     choices: &'a Choices,
     classes: &'a Classes,
     pub(crate) parts: &'a [Part],
+    pub(crate) stock: &'a mut Stock,
     marks: Marks,
-    drivers: Vec<Name>,
-    volumes: Volumes,
+    /// What packings may still take.
+    pub(crate) effort: Effort,
     /// Slack caps count as caps.
     strict: bool,
-    /// Only what no legal placement can escape counts: for the bound.
-    relaxed: bool,
     /// Items that earlier rounds put on existing nodes: host, part, count.
     on_hosts: Vec<(u32, u32, u32)>,
     /// What is spent of the budgets by nodes that are not offered as bins.
     spent_elsewhere: Vec<u64>,
-    pub(crate) sets: KindSets,
-    /// Limited resource and remaining amount by budget; `None` for reservations.
-    pub(crate) budgets: Vec<Budget>,
-    pub(crate) spends: Vec<Vec<(u32, u64)>>,
-    /// How many kinds are sold by variant and domain: what could be launched there instead.
-    options: BTreeMap<(u32, u32), u32>,
 }
 
 impl<'a, 'p> RowMaker<'a, 'p> {
-    /// Prepares caps, tokens and budgets.
+    /// Prepares caps and tokens.
     pub(crate) fn new(
-        ground: &'a Ground<'p>,
+        (ground, stock): (&'a Ground<'p>, &'a mut Stock),
         choices: &'a Choices,
         classes: &'a Classes,
         parts: &'a [Part],
     ) -> Self {
         let marks = Marks::new(ground, classes);
-        let volumes = Volumes::new(ground);
-        let drivers = volumes.drivers();
-        let budgets = budgets(ground);
-        let spends = spends(ground, &budgets);
-        let mut options: BTreeMap<(u32, u32), u32> = BTreeMap::new();
-        for kind in &ground.kinds {
-            *options.entry((kind.variant, kind.domain)).or_default() += 1;
-        }
         Self {
             ground,
             choices,
             classes,
             parts,
+            stock,
             marks,
-            drivers,
-            volumes,
+            effort: Effort::new(ground.problem),
             strict: false,
-            relaxed: false,
             on_hosts: Vec::new(),
             spent_elsewhere: Vec::new(),
-            sets: KindSets::default(),
-            budgets,
-            spends,
-            options,
         }
-    }
-
-    /// From now on only what no legal placement can escape counts, as the bound must have it.
-    pub(crate) fn relax(&mut self) {
-        self.relaxed = true;
     }
 
     /// The existing node behind a bin.
@@ -129,15 +105,6 @@ impl<'a, 'p> RowMaker<'a, 'p> {
     /// Counts these nodes against the budgets without offering them as bins.
     pub(crate) fn set_elsewhere(&mut self, opened: &[Opened]) {
         self.spent_elsewhere = self.spent(opened);
-    }
-
-    /// The packer's settings.
-    pub(crate) fn settings(&self) -> pack::Settings {
-        let steps_max = self.ground.problem.policy.steps_max.0;
-        pack::Settings {
-            steps_max,
-            ..pack::Settings::default()
-        }
     }
 
     /// Whether slack caps count as caps from now on.
@@ -186,9 +153,9 @@ impl<'a, 'p> RowMaker<'a, 'p> {
 
     /// What the nodes bought so far take of each budget.
     pub(crate) fn spent(&self, opened: &[Opened]) -> Vec<u64> {
-        let mut spent = vec![0u64; self.budgets.len()];
+        let mut spent = vec![0u64; self.stock.budgets.len()];
         for node in opened {
-            for (b, amount) in &self.spends[node.kind as usize] {
+            for (b, amount) in &self.stock.spends[node.kind as usize] {
                 spent[*b as usize] += amount;
             }
         }
@@ -209,8 +176,9 @@ impl<'a, 'p> RowMaker<'a, 'p> {
                 .for_each(|(c, _)| ports.extend(self.shape_ports(*c).iter().cloned()));
         }
         let key = (choice, part.limits.clone(), ports);
-        self.sets
-            .number(self.ground, self.choices, key, self.relaxed)
+        let relaxed = self.stock.relaxed;
+        let sets = &mut self.stock.sets;
+        sets.number(self.ground, self.choices, key, relaxed)
     }
 
     fn class(&self, c: u32) -> &Class {
@@ -284,7 +252,7 @@ impl<'a, 'p> RowMaker<'a, 'p> {
             let part = &self.parts[item.part as usize];
             let need = self.need(part);
             let number = self.kinds_of(item.part);
-            let set = self.sets.get(number);
+            let set = self.stock.sets.get(number);
             let bins = self.bins_of(part, &set.all, opened);
             let to_buy = part.item.only_hosts.is_none();
             let heaviest = set.heaviest(self.ground, &need, &closed[&item.stage]);
@@ -319,12 +287,21 @@ impl<'a, 'p> RowMaker<'a, 'p> {
     /// Need of an item, volumes per driver behind the resources.
     pub(crate) fn need(&self, part: &Part) -> Vec<u64> {
         let mut need = need_of(self.classes, &part.item);
-        for driver in &self.drivers {
+        let stock = &*self.stock;
+        for driver in &stock.drivers {
             let of_class = |c: u32| {
                 let pods = self.class(c).pods.iter();
-                let mine =
-                    pods.map(|pod| self.volumes.of_pod(self.ground, *pod, driver, self.relaxed));
-                if self.relaxed { mine.min() } else { mine.max() }.unwrap_or(0)
+                let mine = pods.map(|pod| {
+                    stock
+                        .volumes
+                        .of_pod(self.ground, *pod, driver, stock.relaxed)
+                });
+                if stock.relaxed {
+                    mine.min()
+                } else {
+                    mine.max()
+                }
+                .unwrap_or(0)
             };
             let members = part.item.members.iter();
             need.push(
@@ -345,7 +322,7 @@ impl<'a, 'p> RowMaker<'a, 'p> {
     ) -> pack::Group {
         let closed = &closed[&id.stage];
         let mut kinds = FixedBitSet::with_capacity(self.ground.kinds.len());
-        for (weight, of_weight) in &self.sets.get(id.set).by_weight {
+        for (weight, of_weight) in &self.stock.sets.get(id.set).by_weight {
             let wanted = match id.weight {
                 Some(heaviest) if id.home => *weight == heaviest,
                 Some(heaviest) => *weight < heaviest,
@@ -424,7 +401,6 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         opened: &[Opened],
         hopeless: Vec<Todo>,
     ) -> Rows {
-        let n_kinds = self.ground.kinds.len();
         let n_bins = self.ground.hosts.len() + opened.len();
         let mut rows = Vec::with_capacity(by_row.len());
         let mut sources = Vec::with_capacity(by_row.len());
@@ -446,13 +422,14 @@ impl<'a, 'p> RowMaker<'a, 'p> {
             *sum += elsewhere;
         }
         let problem = pack::Problem {
-            n_dims: self.ground.dims.len() + self.drivers.len(),
+            n_dims: self.ground.dims.len() + self.stock.drivers.len(),
             rows,
-            kinds: (0..n_kinds).map(|k| self.pack_kind(k)).collect(),
+            kinds: Arc::clone(&self.stock.kinds),
             bins: (0..n_bins).map(|b| self.pack_bin(b, opened)).collect(),
             groups,
             caps: self.marks.caps.clone(),
             budgets: self
+                .stock
                 .budgets
                 .iter()
                 .zip(spent)
@@ -466,30 +443,17 @@ impl<'a, 'p> RowMaker<'a, 'p> {
         }
     }
 
-    fn pack_kind(&self, k: usize) -> pack::Kind {
-        let kind = &self.ground.kinds[k];
-        let usable = if self.relaxed {
-            self.ground.room_of(kind)
-        } else {
-            self.ground.usable_of(kind)
-        };
-        let mut room = usable.to_vec();
-        room.extend(self.drivers.iter().map(|_| VOLUMES_UNLIMITED));
-        pack::Kind {
-            room: room.into(),
-            price: kind.price,
-            spend: self.spends[k].clone(),
-            options: self.options[&(kind.variant, kind.domain)],
-        }
-    }
-
     pub(crate) fn pack_bin(&self, b: usize, opened: &[Opened]) -> pack::Bin {
         let host = self.ground.host_order.get(b).map(|n| *n as usize);
         let (mut bin, parts): (pack::Bin, Vec<(u32, u32)>) = match host {
             Some(n) => {
                 let mut room = self.ground.hosts[n].room.clone();
-                let left = |d| self.volumes.left(self.ground, n, d, self.relaxed);
-                room.extend(self.drivers.iter().map(left));
+                let left = |d| {
+                    self.stock
+                        .volumes
+                        .left(self.ground, n, d, self.stock.relaxed)
+                };
+                room.extend(self.stock.drivers.iter().map(left));
                 let bin = pack::Bin {
                     room: room.into(),
                     caps_used: self.marks.host_caps[n].clone(),
@@ -503,7 +467,7 @@ impl<'a, 'p> RowMaker<'a, 'p> {
                 let node = &opened[b - self.ground.hosts.len()];
                 let kind = &self.ground.kinds[node.kind as usize];
                 let mut room = self.ground.usable_of(kind).to_vec();
-                room.extend(self.drivers.iter().map(|_| VOLUMES_UNLIMITED));
+                room.extend(self.stock.drivers.iter().map(|_| VOLUMES_UNLIMITED));
                 let bin = pack::Bin {
                     room: room.into(),
                     caps_used: Vec::new(),

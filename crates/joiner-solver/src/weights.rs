@@ -1,18 +1,30 @@
 //! Pool weights against limits: who may be in a lighter pool.
 
+use std::cmp::Reverse;
+
 use crate::budgets::Budget;
 use crate::rows::{Opened, RowMaker};
 
 impl RowMaker<'_, '_> {
+    /// Pools with limits or reserved capacity, heaviest first. At stage n the n heaviest of them are out.
+    pub(crate) fn limited_pools(&self) -> Vec<usize> {
+        let pools = &self.ground.problem.pools;
+        let mut limited: Vec<usize> = (0..pools.len())
+            .filter(|p| pools[*p].limits.is_some() || self.reserves(*p))
+            .collect();
+        limited.sort_by_key(|p| (Reverse(pools[*p].weight), pools[*p].name.clone()));
+        limited
+    }
+
     /// True when a pool can buy reserved capacity, of which there is only so much.
     pub(crate) fn reserves(&self, pool: usize) -> bool {
-        (0..).zip(&self.budgets).any(|(b, budget)| {
+        (0..).zip(&self.stock.budgets).any(|(b, budget)| {
             matches!(budget, Budget::Reservation { .. })
                 && self
                     .ground
                     .kinds
                     .iter()
-                    .zip(&self.spends)
+                    .zip(&self.stock.spends)
                     .any(|(kind, spend)| {
                         self.ground.pool_of(kind) == pool && spend.iter().any(|(x, _)| *x == b)
                     })
@@ -24,6 +36,7 @@ impl RowMaker<'_, '_> {
     pub(crate) fn respects_weights(&mut self, opened: &[Opened]) -> bool {
         let spent = self.spent(opened);
         let left: Vec<u64> = self
+            .stock
             .budgets
             .iter()
             .zip(spent)
@@ -43,6 +56,7 @@ impl RowMaker<'_, '_> {
         let need = self.need(&self.parts[p as usize]);
         let number = self.kinds_of(p);
         let heavier = self
+            .stock
             .sets
             .get(number)
             .by_weight
@@ -51,7 +65,7 @@ impl RowMaker<'_, '_> {
         heavier.flat_map(|(_, kinds)| kinds).any(|k| {
             let room = self.ground.usable_of(&self.ground.kinds[*k as usize]);
             need.iter().zip(room).all(|(q, r)| q <= r)
-                && self.spends[*k as usize]
+                && self.stock.spends[*k as usize]
                     .iter()
                     .all(|(b, n)| *n <= left[*b as usize])
         })

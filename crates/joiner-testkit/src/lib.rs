@@ -58,7 +58,7 @@ pub use builders::{
     InstanceTypeBuilder, NodeBuilder, PodBuilder, PoolBuilder, daemon, deployment, instance_type,
     node, node_claim, pod, pool, stateful_set,
 };
-pub use families::{Case, Family, Growth, generate};
+pub use families::{Case, Family, Growth, generate, small};
 pub use joiner_model::keys::{ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, OS, ZONE};
 pub use outcome::{Outcome, Seat};
 pub use random::{Random, seed};

@@ -35,7 +35,7 @@ fn open(kinds: Vec<Kind>, bins: Vec<Bin>, rows: Vec<Row>) -> Problem {
     Problem {
         n_dims,
         rows,
-        kinds,
+        kinds: kinds.into(),
         bins,
         groups,
         ..Problem::default()

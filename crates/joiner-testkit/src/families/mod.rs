@@ -6,6 +6,7 @@
 mod catalogs;
 mod growth;
 mod mixes;
+mod small;
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,6 +15,7 @@ use joiner_model::Problem;
 use joiner_state::{Catalog, Objects, ReadError, Source, parse_instance_types};
 
 pub use growth::Growth;
+pub use small::small;
 
 /// A kind of problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

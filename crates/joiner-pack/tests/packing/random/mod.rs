@@ -67,6 +67,7 @@ pub(crate) fn problem(seed: u64, style: Style) -> Problem {
         ..Problem::default()
     };
     let n_groups = if style.selective { 5 } else { 1 };
+    let mut kinds = Vec::new();
     for _ in 0..style.n_kinds {
         let size = r.within(2, 30);
         let room: Box<[u64]> = (0..n_dims).map(|_| size * r.within(2, 6)).collect();
@@ -76,13 +77,14 @@ pub(crate) fn problem(seed: u64, style: Style) -> Problem {
         } else {
             Vec::new()
         };
-        problem.kinds.push(Kind {
+        kinds.push(Kind {
             room,
             price,
             spend,
             options: r.within(1, 4) as u32,
         });
     }
+    problem.kinds = kinds.into();
     if style.caps {
         problem.caps = (0..3).map(|_| r.within(1, 3) as u32).collect();
     }
