@@ -10,6 +10,7 @@ mod growth;
 mod live;
 mod passes;
 mod sandbox;
+mod small;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -61,6 +62,13 @@ pub(crate) struct BenchArgs {
     /// Only the sandbox under load: memory, creations, watches, lists.
     #[arg(long, conflicts_with_all = ["families", "sizes", "cases", "growth"])]
     sandbox: bool,
+    /// Only random small clusters: CPU time, and the ten slowest of so many.
+    #[arg(long, value_name = "COUNT", num_args = 0..=1, default_missing_value = small::COUNT,
+        conflicts_with_all = ["families", "sizes", "cases", "growth", "sandbox"])]
+    small: Option<u64>,
+    /// With --small: writes one line for each cluster to this file.
+    #[arg(long, value_name = "FILE.csv", requires = "small")]
+    out: Option<PathBuf>,
     /// Only the time of a look for nodes to give back.
     #[arg(long, conflicts_with_all = ["families", "sizes", "cases", "growth", "sandbox"])]
     passes: bool,
@@ -123,6 +131,13 @@ pub(crate) fn run(root: &Path, args: &BenchArgs) -> anyhow::Result<()> {
         let section = sandbox::run(root)?;
         return match args.write {
             true => write(root, Section::Sandbox, &section),
+            false => Ok(()),
+        };
+    }
+    if let Some(count) = args.small {
+        let section = small::run(count, args.out.as_ref())?;
+        return match args.write {
+            true => write(root, Section::Small, &section),
             false => Ok(()),
         };
     }

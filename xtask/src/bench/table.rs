@@ -17,6 +17,8 @@ pub(super) enum Section {
     Sandbox,
     /// Looks for nodes to give back.
     Passes,
+    /// Random small clusters.
+    Small,
     /// Out and in on a real control plane.
     Live,
     /// A large cluster on the embedded one.
@@ -31,6 +33,7 @@ impl Section {
             Self::Growth => "growth",
             Self::Sandbox => "sandbox",
             Self::Passes => "passes",
+            Self::Small => "small",
             Self::Live => "live",
             Self::Crowd => "crowd",
         };
