@@ -81,10 +81,7 @@ pub async fn listen_within(
     let address = listener.local_addr().map_err(refused)?;
     let acceptor = TlsAcceptor::from(Arc::new(certificates.server_config()?));
     server.credentials.add_administrator(token);
-    let secure = move |wire: Wire| {
-        let handshake = acceptor.accept(wire);
-        async move { handshake.await }
-    };
+    let secure = move |wire: Wire| acceptor.accept(wire);
     let service = service_fn(move |request| {
         let server = Arc::clone(&server);
         async move { Ok::<_, Infallible>(guarded(&server, request).await) }

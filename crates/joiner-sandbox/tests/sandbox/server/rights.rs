@@ -81,9 +81,11 @@ async fn ask(
     let request = request.header("content-type", "application/json");
     let body = body.map_or(Vec::new(), |body| body.to_string().into_bytes());
     let answer = client.request::<Value>(request.body(body).unwrap()).await;
-    answer.map_err(|error| match error {
-        kube::Error::Api(status) => (status.code, status.message),
-        other => (0, other.to_string()),
+    answer.map_err(|error| {
+        if let kube::Error::Api(status) = &error {
+            return (status.code, status.message.clone());
+        }
+        (0, error.to_string())
     })
 }
 
