@@ -22,7 +22,7 @@ pub(crate) fn arguments(all: Vec<OsString>) -> Vec<OsString> {
     let mut rest = all.into_iter().peekable();
     let mut sorted: Vec<OsString> = rest.next().into_iter().collect();
     let mut moved = Vec::new();
-    while let Some(flag) = rest.next_if(|argument| is_flag(argument)) {
+    while let Some(flag) = rest.next_if(is_flag) {
         let has_value = flag.to_string_lossy().contains('=');
         moved.push(flag);
         if !has_value {

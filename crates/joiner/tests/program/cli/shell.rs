@@ -39,10 +39,11 @@ fn every_command_gets_a_page() {
 fn plugin(args: &[&str]) -> (Option<i32>, String) {
     let folder = TempFolder::new();
     let program = Path::new(folder.path()).join("kubectl-joiner");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_joiner"), &program).unwrap();
-    let output = Command::new(&program).args(args).output().unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_joiner"), &program).expect("a link is made");
+    let output = Command::new(&program).args(args).output();
+    let output = output.expect("the plugin starts");
     let said = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8(said).unwrap())
+    (output.status.code(), String::from_utf8(said).expect("text"))
 }
 
 #[test]
