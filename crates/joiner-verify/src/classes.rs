@@ -9,6 +9,7 @@ use crate::contexts::PoolView;
 use crate::demands::{Amounts, Demand};
 use crate::ground::{Ground, label};
 use crate::violation::Rule;
+use crate::worlds::excludes;
 
 /// The most types that a launch may list.
 const TYPES_MAX: usize = 600;
@@ -60,7 +61,7 @@ pub(crate) struct Market<'p> {
 }
 
 /// Most offerings that are looked at in pools from which nothing is bought.
-const IDLE_OFFERINGS_MAX: usize = 3_000_000;
+const IDLE_OFFERINGS_MAX: usize = 1_000_000;
 
 /// What nodes of each pool may turn into. With absurdly many pools those from which nothing is
 /// bought are looked at as if they were empty: checks of the others lose nothing by that.
@@ -80,6 +81,7 @@ fn views<'p>(ground: &Ground<'p>) -> Vec<PoolView<'p>> {
                 return PoolView::new(ground, pool, &pool.types);
             }
             let types = pool.types.iter().filter_map(|ty| ground.instance_type(*ty));
+            let types = types.filter(|ty| !excludes(ground, pool, ty));
             n_idle += types.map(|ty| ty.offerings.len()).sum::<usize>();
             let types = if n_idle <= IDLE_OFFERINGS_MAX {
                 &pool.types[..]

@@ -18,6 +18,8 @@ pub(crate) struct Ground<'p> {
     pub(crate) asked: BTreeSet<&'p str>,
     /// Label keys that some type or offering has: a type without one lacks the label.
     pub(crate) type_keys: BTreeSet<&'p str>,
+    /// Label keys that some offering has.
+    pub(crate) offering_keys: BTreeSet<&'p str>,
 }
 
 impl<'p> Ground<'p> {
@@ -26,6 +28,7 @@ impl<'p> Ground<'p> {
         Self {
             asked: asked_keys(problem, plan, &demands),
             type_keys: type_keys(problem),
+            offering_keys: offering_keys(problem),
             problem,
             plan,
             demands,
@@ -107,6 +110,12 @@ fn asked_keys<'p>(
         .chain(launches)
         .chain(topology)
         .collect()
+}
+
+fn offering_keys(problem: &Problem) -> BTreeSet<&str> {
+    let offerings = problem.types.iter().flat_map(|t| &t.offerings);
+    let keys = offerings.flat_map(|o| o.labels.keys());
+    keys.map(AsRef::as_ref).collect()
 }
 
 fn type_keys(problem: &Problem) -> BTreeSet<&str> {

@@ -104,6 +104,10 @@ impl<'p> Worlds<'p> {
                 continue;
             }
             let start = worlds.list.len();
+            if excludes(ground, pool, instance_type) {
+                worlds.ranges[ty.0 as usize] = Some(start..start);
+                continue;
+            }
             worlds.add_type(ground, *ty, instance_type, custom);
             worlds.list[start..].sort_by_key(|w| (w.price, w.offering));
             worlds.ranges[ty.0 as usize] = Some(start..worlds.list.len());
@@ -284,6 +288,22 @@ impl<'p> Worlds<'p> {
 }
 
 /// True when the pool's labels say otherwise than the type or the offering.
+/// True when the pool requires another value of a label than the one that the type has in all its
+/// offerings: none of them needs a look.
+pub(crate) fn excludes(ground: &Ground<'_>, pool: &Pool, it: &InstanceType) -> bool {
+    pool.requirements.iter().any(|rule| {
+        let key: &str = rule.key();
+        if ground.offering_keys.contains(key) || pool.labels.contains_key(key) {
+            return false;
+        }
+        match it.labels.get(key).map(Vec::as_slice) {
+            Some([value]) => !rule.holds(Some(value)),
+            Some(_) => false,
+            None => key == keys::INSTANCE_TYPE && !rule.holds(Some(&it.name)),
+        }
+    })
+}
+
 fn contradicts(pool: &Pool, it: &InstanceType, offering: &Offering) -> bool {
     pool.labels.iter().any(|(key, value)| {
         if let Some(theirs) = offering.labels.get(key) {
