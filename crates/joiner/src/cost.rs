@@ -8,7 +8,7 @@ use joiner_model::{NanoDollars, Plan, PodIx, PodShape, PreferencePolicy, Problem
 use crate::plan_json::{Timings, dollars};
 
 /// A gap above this, as a share of the bound, is looked at: preferences may be the reason.
-const GAP_LARGE: f64 = 0.05;
+const GAP_LARGE: f64 = 0.2;
 
 /// What is told of a plan besides the plan.
 #[derive(Clone, Debug)]
@@ -61,9 +61,10 @@ impl PricesOf {
     }
 }
 
-/// The bound on the price of a plan, where one is known that says something.
+/// The bound on the price of a plan, where one is known that says something: one below half the price
+/// says how weak the proof is, not how good the plan is.
 pub(crate) fn bound(plan: &Plan) -> Option<NanoDollars> {
-    let says_nothing = plan.cost.bound == NanoDollars::ZERO && plan.cost.price > NanoDollars::ZERO;
+    let says_nothing = plan.cost.bound.get().saturating_mul(2) < plan.cost.price.get();
     (!says_nothing).then_some(plan.cost.bound)
 }
 
