@@ -14,8 +14,8 @@ pub mod error;
 mod instance;
 
 pub use contract::{
-    ClassKind, ClassStatus, ClassVerdict, Cloud, Interruption, InterruptionKind, Pending, Registration, RepairPolicy,
-    Termination,
+    ClassKind, ClassStatus, ClassVerdict, Cloud, Interruption, InterruptionKind, Pending,
+    Registration, RepairPolicy, Termination,
 };
 pub use error::{CatalogError, CloudError, LaunchError, Retry};
 pub use instance::{Instance, NodeClass, Order, ProviderId};

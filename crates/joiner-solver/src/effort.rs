@@ -6,10 +6,11 @@
 use joiner_model::Problem;
 use joiner_pack as pack;
 
-/// Steps of a problem with up to [`FEW`] pods, with and without limits, and for each further pod.
-const STEPS_LIMITED: u64 = 220_000_000;
-const STEPS: u64 = 240_000_000;
-const STEPS_A_POD: u64 = 10_000_000;
+/// Steps of every problem, with and without limits, for each pod, and more for each beyond [`FEW`].
+const STEPS_LIMITED: u64 = 120_000_000;
+const STEPS: u64 = 150_000_000;
+const STEPS_A_POD: u64 = 1_000_000;
+const STEPS_MORE: u64 = 9_000_000;
 const FEW: usize = 100;
 const MORE_MAX: u64 = 4_000_000_000;
 /// Where limits make several rounds, a packing for price leaves one part in so many to the others.
@@ -42,7 +43,9 @@ impl Effort {
     /// The steps for a problem, for packings with the aim of a first attempt.
     pub(crate) fn new(problem: &Problem) -> Self {
         let n_pods = problem.pending().count();
-        let more = (n_pods.saturating_sub(FEW) as u64).saturating_mul(STEPS_A_POD);
+        let each = (n_pods as u64).saturating_mul(STEPS_A_POD);
+        let many = (n_pods.saturating_sub(FEW) as u64).saturating_mul(STEPS_MORE);
+        let more = each.saturating_add(many);
         let is_limited = problem.pools.iter().any(|pool| pool.limits.is_some());
         let first = if is_limited { STEPS_LIMITED } else { STEPS };
         let all = first.saturating_add(more.min(MORE_MAX));

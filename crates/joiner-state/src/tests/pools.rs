@@ -122,7 +122,9 @@ fn core_066_119_pools_that_cannot_grow_are_closed() {
 #[test]
 fn a_pool_that_is_not_ready_says_why() {
     let condition = |kind: &str, message: &str| {
-        format!("{{type: {kind}, status: 'False', reason: R, message: {message}, lastTransitionTime: '2026-01-01T00:00:00Z'}}")
+        format!(
+            "{{type: {kind}, status: 'False', reason: R, message: {message}, lastTransitionTime: '2026-01-01T00:00:00Z'}}"
+        )
     };
     let conditions = format!(
         "status: {{conditions: [{}, {}]}}",

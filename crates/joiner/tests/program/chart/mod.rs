@@ -305,13 +305,20 @@ fn every_setting_has_its_effect() {
 #[test]
 fn others_reach_metrics_and_health_and_nothing_else() {
     let Some(helm) = helm() else { return };
-    let ports = ["controller.metrics.port=9000", "controller.healthProbe.port=9001"];
+    let ports = [
+        "controller.metrics.port=9000",
+        "controller.healthProbe.port=9001",
+    ];
     let settings = [&[CLOUD], &ports[..]].concat();
     let rendered = objects(&render(&helm, &settings).unwrap());
     let policy = &find(&rendered, "NetworkPolicy", "joiner")["spec"];
     let deployment = &find(&rendered, "Deployment", "joiner")["spec"];
     assert_eq!(policy["podSelector"], deployment["selector"]);
-    assert_eq!(policy["policyTypes"], json!(["Ingress"]), "what goes out is free");
+    assert_eq!(
+        policy["policyTypes"],
+        json!(["Ingress"]),
+        "what goes out is free"
+    );
     let open = |port: u16| json!({"ports": [{"port": port, "protocol": "TCP"}]});
     assert_eq!(policy["ingress"], json!([open(9001), open(9000)]));
     // Scrapes may be restricted, and probes still come from anywhere.
@@ -442,11 +449,26 @@ fn an_upgrade_may_remove_the_machines_that_it_finds_and_the_next_one_nothing() {
     let kubeconfig = plane.kubeconfig().display().to_string();
     let chart = deploy().join("charts/joiner").display().to_string();
     let upgrade = || {
-        let release = ["upgrade", "--install", "again", &chart, "--namespace", "again"];
+        let release = [
+            "upgrade",
+            "--install",
+            "again",
+            &chart,
+            "--namespace",
+            "again",
+        ];
         let settings = ["--create-namespace", "--set", "cloud=simulated,replicas=0"];
         let whose = ["--kubeconfig", &kubeconfig];
-        helm.run(&[&release[..], &settings, &whose].concat()).unwrap();
-        let role = ["get", "role", "again-joiner", "--namespace", "again", "--output=json"];
+        helm.run(&[&release[..], &settings, &whose].concat())
+            .unwrap();
+        let role = [
+            "get",
+            "role",
+            "again-joiner",
+            "--namespace",
+            "again",
+            "--output=json",
+        ];
         let role: Value = serde_json::from_str(&plane.kubectl(&role).unwrap()).unwrap();
         let mut rules = role["rules"].as_array().unwrap().clone();
         rules.retain(|rule| rule["resources"] == json!(["configmaps"]));
@@ -466,11 +488,24 @@ fn an_upgrade_may_remove_the_machines_that_it_finds_and_the_next_one_nothing() {
     assert_eq!(rules[0]["verbs"], json!(["list"]));
     assert_eq!(rules[1]["verbs"], json!(["get", "delete"]));
     assert_eq!(rules[1]["resourceNames"], json!(["simulated-instance-x"]));
-    let delete = ["delete", "configmap", "simulated-instance-x", "--namespace", "again"];
+    let delete = [
+        "delete",
+        "configmap",
+        "simulated-instance-x",
+        "--namespace",
+        "again",
+    ];
     plane.kubectl(&delete).unwrap();
     assert_eq!(upgrade(), none);
-    helm.run(&["uninstall", "again", "--namespace", "again", "--kubeconfig", &kubeconfig])
-        .unwrap();
+    helm.run(&[
+        "uninstall",
+        "again",
+        "--namespace",
+        "again",
+        "--kubeconfig",
+        &kubeconfig,
+    ])
+    .unwrap();
 }
 
 #[test]
