@@ -57,7 +57,7 @@ fn fixed_steps(model: &Model, problem: &Problem) -> u64 {
 }
 
 const FIXED_STEPS: u64 = 100_000;
-const KIND_STEPS: u64 = 100;
+const KIND_STEPS: u64 = 150;
 const PAIR_STEPS: u64 = 30;
 
 /// The best plan for these costs per kind, without the fee, and the values of the classes.

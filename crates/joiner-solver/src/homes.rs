@@ -31,6 +31,9 @@ const LESSONS_MAX: usize = 6;
 /// A plain packing may be dearer than that of the best attempt by one part in so many, and still be
 /// packed for price.
 const PROMISING: u64 = 25;
+/// Steps to settle the items of an attempt: at least, and for each kind.
+const ATTEMPT_STEPS: u64 = 100_000;
+const ATTEMPT_KIND_STEPS: u64 = 50;
 /// Values of one key that are tried for a class.
 const VALUES_MAX: usize = 8;
 
@@ -120,6 +123,9 @@ impl Trial<'_, '_> {
     pub(crate) fn attempt(&mut self) -> Attempt {
         let (groups, hints) = (&self.groups, &self.hints);
         let mut attempt = Attempt::new(self.ground, self.choices, groups, hints);
+        let kinds = self.ground.kinds.len() as u64;
+        self.effort
+            .spend(ATTEMPT_STEPS + kinds * ATTEMPT_KIND_STEPS);
         attempt.pack(self);
         attempt
     }
