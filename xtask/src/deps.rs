@@ -72,6 +72,7 @@ const TABLE: &[Row] = &[
         "joiner-runtime",
         &["joiner-model", "joiner-api", "joiner-state"],
     ),
+    above("joiner-engine", ENGINE),
     above("joiner-controllers", CONTROLLERS),
     above("joiner-sandbox", SANDBOX),
     above(
@@ -116,6 +117,13 @@ const SIMULATED: &[&str] = &[
     "joiner-runtime",
 ];
 
+const ENGINE: &[&str] = &[
+    "joiner-model",
+    "joiner-api",
+    "joiner-state",
+    "joiner-runtime",
+];
+
 const CONTROLLERS: &[&str] = &[
     "joiner-model",
     "joiner-api",
@@ -128,6 +136,7 @@ const CONTROLLERS: &[&str] = &[
     "joiner-state",
     "joiner-cloud",
     "joiner-runtime",
+    "joiner-engine",
 ];
 
 /// Crates of others that have no place below the line.

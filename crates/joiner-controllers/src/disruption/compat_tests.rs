@@ -17,10 +17,13 @@ use super::fleet::{Facts, fleet};
 use super::moves::Book;
 use super::queue_tests::intent;
 use super::when::{is_stale, is_too_early, matters};
-use super::{COMMAND, execute, spoken_for};
+use super::{COMMAND, apply, spoken_for};
+use crate::capacity_buffer::Headroom;
 use crate::catalogs::Lists;
-use crate::claim::made::{Cluster, at, going_node, launched, merge, node, pod, pool, text};
-use crate::nominations::Nominations;
+use crate::nodeclaim::lifecycle::made::{
+    Cluster, at, going_node, launched, merge, node, pod, pool, text,
+};
+use crate::provisioning::Nominations;
 
 pub(super) const UP: &[&str] = &["Launched", "Registered", "Initialized", "Consolidatable"];
 
@@ -63,8 +66,9 @@ fn members_of(
     let facts = Facts {
         snapshot: &snapshot,
         nominations,
+        headroom: &Headroom::default(),
         book: &Book::default(),
-        terms: crate::claim::made::terms(),
+        terms: crate::nodeclaim::lifecycle::made::terms(),
         settings: Settings::default(),
         changed: now,
         now,
@@ -310,7 +314,7 @@ fn tainted() -> Value {
 #[test]
 fn core_308_taints_without_a_command_are_left_over() {
     let mut own = cluster().with(Kind::Node, tainted());
-    let left = |own: &Cluster| execute::left_over(&own.snapshot()).len();
+    let left = |own: &Cluster| apply::left_over(&own.snapshot()).len();
     assert_eq!(left(&own), 1);
     assert_eq!(left(&cluster()), 0, "nothing is tainted");
     own.change(
@@ -355,7 +359,10 @@ fn core_309_nothing_is_bought_twice_for_nodes_being_replaced() {
     assert_eq!(waiting(&own), 1);
     assert!(is_spoken_for(&own), "its successor is gone");
     let new = json!({"metadata": {"name": "new", "uid": "uid-new"}});
-    own.put(Kind::NodeClaim, crate::claim::made::claim(&new));
+    own.put(
+        Kind::NodeClaim,
+        crate::nodeclaim::lifecycle::made::claim(&new),
+    );
     assert!(is_spoken_for(&own), "nobody knows what it will be");
     own.change(Kind::NodeClaim, "new", &annotated(PLANNED, "m/a/on-demand"));
     assert!(!is_spoken_for(&own), "its pod has a place there");
@@ -409,11 +416,15 @@ fn core_330_news_in_the_wrong_order_is_ignored() {
 
 #[test]
 fn core_331_a_claim_that_is_being_launched_holds_decisions_up() {
-    let is_early = |own: &Cluster| is_too_early(crate::claim::made::terms(), &own.snapshot());
+    let is_early =
+        |own: &Cluster| is_too_early(crate::nodeclaim::lifecycle::made::terms(), &own.snapshot());
     let mut own = cluster();
     assert!(!is_early(&own));
     let fresh = json!({"metadata": {"name": "fresh", "uid": "uid-fresh"}});
-    own.put(Kind::NodeClaim, crate::claim::made::claim(&fresh));
+    own.put(
+        Kind::NodeClaim,
+        crate::nodeclaim::lifecycle::made::claim(&fresh),
+    );
     assert!(is_early(&own), "nobody knows what it will be");
     let planned = annotated(PLANNED, "m/a/on-demand");
     own.change(Kind::NodeClaim, "fresh", &planned);
@@ -426,7 +437,10 @@ fn core_331_a_claim_that_is_being_launched_holds_decisions_up() {
     assert!(!is_early(&own), "nobody needs to know");
     let strange = json!({"metadata": {"name": "strange", "uid": "uid-strange"},
         "spec": {"nodeClassRef": {"group": "elsewhere.example", "kind": "Class"}}});
-    own.put(Kind::NodeClaim, crate::claim::made::claim(&strange));
+    own.put(
+        Kind::NodeClaim,
+        crate::nodeclaim::lifecycle::made::claim(&strange),
+    );
     assert!(!is_early(&own), "it is somebody else's");
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
+use joiner_api::conditions as condition;
 use joiner_api::labels::{CAPACITY_TYPE, DO_NOT_DISRUPT, INSTANCE_TYPE, ZONE};
 use joiner_api::types::{ConsolidationPolicy, NodePoolSpec};
 use joiner_disruption::{
@@ -13,9 +14,10 @@ use joiner_state::live::{Conditions as _, LiveClaim, LiveNode, LivePod, LivePool
 
 use super::intent::Intent;
 use super::moves::{Book, Workloads};
-use crate::claim::Terms;
-use crate::nominations::Nominations;
-use crate::upkeep::is_on;
+use crate::capacity_buffer::Headroom;
+use crate::nodeclaim::is_on;
+use crate::nodeclaim::lifecycle::Terms;
+use crate::provisioning::Nominations;
 
 /// The budget of a pool that says nothing.
 const DEFAULT_BUDGET: &str = "10%";
@@ -26,8 +28,10 @@ pub(crate) struct Facts<'a> {
     pub(crate) snapshot: &'a Snapshot,
     /// Nodes that are spoken for.
     pub(crate) nominations: &'a Nominations,
+    /// Nodes that headroom counts on.
+    pub(crate) headroom: &'a Headroom,
     /// Moves that workloads do not carry themselves.
-    pub(super) book: &'a Book,
+    pub(crate) book: &'a Book,
     /// What is the cloud's: nobody else's nodes are touched.
     pub(crate) terms: Terms,
     /// Figures that change decisions.
@@ -148,7 +152,9 @@ fn member(
     let protected = pods.iter().find(|pod| pod.is_protected(now));
     let nominated = |name: &str| facts.nominations.is_nominated(name, now);
     let (blocking_budget, several_budgets) = budgets(snapshot, &pods, now);
-    let drifted = claim.since("Drifted").filter(|_| claim.is_true("Drifted"));
+    let drifted = claim
+        .since(&condition::DRIFTED)
+        .filter(|_| claim.is_true(&condition::DRIFTED));
     // Only drift takes nodes of pods that say no.
     let is_stuck = |pod: &LivePod| {
         drifted.is_some() && (pod.is_protected(now) || snapshot.is_fully_blocked(pod))
@@ -167,7 +173,7 @@ fn member(
             .filter(|pod| pod.is_reschedulable())
             .filter_map(|pod| moved(index, pod, is_stuck(pod)))
             .collect(),
-        initialized: claim.is_true("Initialized"),
+        initialized: claim.is_true(&condition::INITIALIZED),
         ready: node.is_ready(),
         deleting: snapshot.is_leaving(node) || node.meta.deleting.is_some(),
         nominated: nominated(node.name()) || nominated(claim.name()),
@@ -176,11 +182,11 @@ fn member(
         blocking_budget,
         several_budgets,
         grace_period: claim.claim.spec.termination_grace_period.is_some(),
-        consolidatable: claim.is_true("Consolidatable"),
+        consolidatable: claim.is_true(&condition::CONSOLIDATABLE),
         drifted,
-        has_buffer_pods: facts.nominations.has_headroom(node.name()),
+        has_buffer_pods: facts.headroom.has(node.name()),
         in_command: Intent::of(claim).is_some(),
-        terminating_instance: claim.is_true("InstanceTerminating"),
+        terminating_instance: claim.is_true(&condition::INSTANCE_TERMINATING),
     }
 }
 

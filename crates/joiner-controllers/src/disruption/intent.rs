@@ -10,7 +10,7 @@ pub use joiner_state::live::COMMAND;
 use joiner_state::live::{LiveClaim, PLANNED, Snapshot};
 use serde::{Deserialize, Serialize};
 
-use crate::claim_template::claim_name;
+use crate::nodeclaim::template::claim_name;
 
 /// A command, as each of its claims carries it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

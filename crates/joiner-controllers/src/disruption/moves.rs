@@ -12,14 +12,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
+use joiner_engine::{Failure, Shared};
 use joiner_model::Name;
 use joiner_runtime::ApiFailure;
 use joiner_state::live::{Kind, LivePod, LiveScalable, Snapshot};
 use serde_json::json;
 
-use super::NAME;
 use super::intent::Intent;
-use crate::context::{Ctx, Failure};
 
 /// Annotation of workloads whose pods were moved.
 pub use joiner_api::labels::ours::MOVES;
@@ -145,7 +144,7 @@ fn window(now: Timestamp) -> std::ops::RangeInclusive<i64> {
 
 /// Moves of workloads that cannot be written to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Book(BTreeMap<Name, Tally>);
+pub(crate) struct Book(BTreeMap<Name, Tally>);
 
 impl Book {
     fn used(&self, workload: &Name, now: Timestamp) -> u32 {
@@ -249,13 +248,13 @@ fn object(workload: &str) -> Option<(Kind, Name)> {
 /// # Errors
 /// The API server is away; some moves may have been counted.
 pub(super) async fn note(
-    ctx: &Ctx,
+    shared: &Shared,
     book: &mut Book,
     moves: &BTreeMap<Name, u32>,
 ) -> Result<(), Failure> {
     for (workload, n) in moves {
-        let now = ctx.clock.now();
-        match write(ctx, workload, |tally, of| tally.and(now, *n, of)).await {
+        let now = shared.clock.now();
+        match write(shared, workload, |tally, of| tally.and(now, *n, of)).await {
             Ok(true) => {}
             Ok(false) => book.add(workload, now, *n),
             Err(failure @ (ApiFailure::Away(_) | ApiFailure::TooManyRequests(_))) => {
@@ -263,7 +262,6 @@ pub(super) async fn note(
             }
             Err(error) => {
                 tracing::warn!(
-                    controller = NAME,
                     workload = &**workload,
                     %error,
                     "cannot write moves on a workload; they are counted until the next restart"
@@ -276,23 +274,23 @@ pub(super) async fn note(
 }
 
 /// Takes back moves that did not happen. What fails stays counted.
-pub(super) async fn give_back(ctx: &Ctx, moves: &BTreeMap<Name, u32>) {
+pub(super) async fn give_back(shared: &Shared, moves: &BTreeMap<Name, u32>) {
     for (workload, n) in moves {
-        let now = ctx.clock.now();
-        let written = write(ctx, workload, |tally, _| tally.without(now, *n)).await;
+        let now = shared.clock.now();
+        let written = write(shared, workload, |tally, _| tally.without(now, *n)).await;
         if let Err(error) = written {
-            tracing::debug!(controller = NAME, workload = &**workload, %error, "moves stay counted");
+            tracing::debug!(workload = &**workload, %error, "moves stay counted");
         }
     }
 }
 
 /// Changes what is written on a workload; false when it is not one that can be written to.
 async fn write(
-    ctx: &Ctx,
+    shared: &Shared,
     workload: &str,
     change: impl FnOnce(&Tally, u32) -> Tally,
 ) -> Result<bool, ApiFailure> {
-    let snapshot = ctx.world.snapshot();
+    let snapshot = shared.world.snapshot();
     let Some((kind, name)) = object(workload) else {
         return Ok(false);
     };
@@ -308,7 +306,7 @@ async fn write(
     let patch = json!({"metadata": {"annotations": {MOVES: text}}});
     // Through the status, where annotations can be written, too: whoever may patch workloads
     // themselves may run anything as anybody.
-    match ctx.api.patch_status(kind, &name, &patch).await {
+    match shared.api.patch_status(kind, &name, &patch).await {
         // It is gone, and so are its pods.
         Ok(_) | Err(ApiFailure::NotFound) => Ok(true),
         Err(failure) => Err(failure),

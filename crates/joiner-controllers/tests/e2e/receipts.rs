@@ -13,22 +13,27 @@ fn eager() -> Value {
 }
 
 fn pod(stage: &Stage, name: &str) -> Result<PodAnswer, NoAnswer> {
-    let ctx = stage.autoscaler().ctx();
-    let snapshot = ctx.world.snapshot();
-    why::pod(name, Some((&snapshot, ctx.clock.now())), &|query| {
-        let found = ctx.decisions.recent(query);
+    let shared = stage.autoscaler().shared();
+    let snapshot = shared.world.snapshot();
+    why::pod(name, Some((&snapshot, shared.clock.now())), &|query| {
+        let found = shared.decisions.recent(query);
         found.iter().map(|own| own.as_ref().clone()).collect()
     })
 }
 
 fn node(stage: &Stage, name: &str) -> Result<NodeAnswer, NoAnswer> {
-    let ctx = stage.autoscaler().ctx();
-    let snapshot = ctx.world.snapshot();
-    let kept = ctx.decisions.kept(name).map(|own| own.as_ref().clone());
-    why::node(name, Some((&snapshot, ctx.clock.now())), kept, &|query| {
-        let found = ctx.decisions.recent(query);
-        found.iter().map(|own| own.as_ref().clone()).collect()
-    })
+    let shared = stage.autoscaler().shared();
+    let snapshot = shared.world.snapshot();
+    let kept = shared.decisions.kept(name).map(|own| own.as_ref().clone());
+    why::node(
+        name,
+        Some((&snapshot, shared.clock.now())),
+        kept,
+        &|query| {
+            let found = shared.decisions.recent(query);
+            found.iter().map(|own| own.as_ref().clone()).collect()
+        },
+    )
 }
 
 async fn only_pod(stage: &Stage) -> String {
@@ -42,7 +47,7 @@ fn n_recorded(stage: &Stage, kind: &str) -> usize {
         kind: Some(kind.to_owned()),
         ..DecisionQuery::default()
     };
-    stage.autoscaler().ctx().decisions.recent(&query).len()
+    stage.autoscaler().shared().decisions.recent(&query).len()
 }
 
 /// Messages of events with a reason about objects of a kind.

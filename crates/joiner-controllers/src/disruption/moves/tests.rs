@@ -4,8 +4,8 @@ use joiner_state::live::{Kind, Snapshot};
 use serde_json::{Value, json};
 
 use super::{Book, MOVES, Tally, Workloads, of_intent};
-use crate::claim::made::{Cluster, at, launched, node, pod};
 use crate::disruption::Intent;
+use crate::nodeclaim::lifecycle::made::{Cluster, at, launched, node, pod};
 
 /// So many hours after the start of things.
 fn hours(n: i64) -> jiff::Timestamp {
@@ -86,7 +86,7 @@ fn workload(kind: &str, name: &str, replicas: u32, more: Value) -> Value {
     let mut object = json!({"apiVersion": "apps/v1", "kind": kind,
         "metadata": {"name": name, "namespace": "web", "uid": format!("uid-{kind}-{name}")},
         "spec": {"replicas": replicas}});
-    crate::claim::made::merge(&mut object, &more);
+    crate::nodeclaim::lifecycle::made::merge(&mut object, &more);
     object
 }
 
@@ -213,7 +213,8 @@ fn what_a_command_counted_is_found_again_when_it_is_undone() {
         moves: 6,
     };
     // It came after the command began.
-    let late = json!({"metadata": {"creationTimestamp": crate::claim::made::text(40)}});
+    let late =
+        json!({"metadata": {"creationTimestamp": crate::nodeclaim::lifecycle::made::text(40)}});
     cluster.change(Kind::Pod, "job-b", &late);
     let snapshot = cluster.snapshot();
     let moves = of_intent(&snapshot, &intent("Underutilized"));
