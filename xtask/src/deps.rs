@@ -56,6 +56,7 @@ const TABLE: &[Row] = &[
     below("joiner-catalog", &["joiner-model"]),
     below("joiner-solver", &["joiner-model", "joiner-pack"]),
     below("joiner-verify", &["joiner-model"]),
+    below("joiner-receipts", &["joiner-model"]),
     below("joiner-workload", &["joiner-model"]),
     below("joiner-disruption", &["joiner-model", "joiner-solver"]),
     below("joiner-nodegroup", &["joiner-model", "joiner-solver"]),
@@ -70,7 +71,12 @@ const TABLE: &[Row] = &[
     above("joiner-cloud-sim", SIMULATED),
     above(
         "joiner-runtime",
-        &["joiner-model", "joiner-api", "joiner-state"],
+        &[
+            "joiner-model",
+            "joiner-api",
+            "joiner-state",
+            "joiner-receipts",
+        ],
     ),
     above("joiner-controllers", CONTROLLERS),
     above("joiner-sandbox", SANDBOX),
@@ -85,7 +91,10 @@ const TABLE: &[Row] = &[
         ],
     ),
     above("joiner-bench", &[ALL, TESTKIT]),
-    above("joiner-web", &["joiner-model", "joiner-runtime"]),
+    above(
+        "joiner-web",
+        &["joiner-model", "joiner-receipts", "joiner-runtime"],
+    ),
     above("joiner", &[ALL]),
     above(TESTKIT, &[ALL]),
     above("xtask", &[ALL, TESTKIT]),
@@ -126,6 +135,7 @@ const CONTROLLERS: &[&str] = &[
     "joiner-disruption",
     "joiner-nodegroup",
     "joiner-state",
+    "joiner-receipts",
     "joiner-cloud",
     "joiner-runtime",
 ];

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use joiner_api::labels::INSTANCE_TYPE;
 use joiner_model::{Name, NanoDollars};
-use joiner_runtime::Decision;
+use joiner_receipts::Decision;
 use joiner_runtime::metric_names::{
     LEDGER_COMMANDS, LEDGER_MOVES, LEDGER_PROMISED, LEDGER_REALIZED,
 };

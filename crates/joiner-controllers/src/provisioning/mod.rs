@@ -23,6 +23,7 @@ use futures::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 use joiner_cloud::Cloud;
 use joiner_model::{Name, Plan, Policy, Problem};
+use joiner_runtime::metric_names::SCHEDULING_DURATION;
 use joiner_runtime::{ApiFailure, Written};
 use joiner_state::live::{
     Ask, Asked, Change, Conditions as _, Kind, LiveClaim, LivePod, PLANNED, Snapshot, VirtualPod,
@@ -236,11 +237,7 @@ async fn pass(ctx: &Ctx, fates: &mut Fates) -> Pass {
     };
     let took = ctx.clock.now().duration_since(started).as_secs_f64();
     let labels = [("controller", NAME)];
-    ctx.metrics.observe(
-        "karpenter_scheduler_scheduling_duration_seconds",
-        &labels,
-        took,
-    );
+    ctx.metrics.observe(SCHEDULING_DURATION, &labels, took);
     if !plan.launches.is_empty() || !plan.unplaced.is_empty() {
         tell::found(&asked, &plan);
     }

@@ -12,7 +12,7 @@ use futures::{FutureExt as _, StreamExt as _};
 use joiner_api::labels::CAPACITY_TYPE;
 use joiner_cloud::{Interruption, InterruptionKind};
 use joiner_model::keys;
-use joiner_runtime::Decision;
+use joiner_receipts::Decision;
 use joiner_runtime::metric_names::INTERRUPTION_MESSAGES;
 use joiner_state::live::{LiveClaim, Snapshot};
 use serde_json::json;

@@ -27,7 +27,8 @@ use joiner_cloud_sim::{Settings as CloudSettings, SimulatedCloud, SimulatedKubel
 use joiner_controllers::Settings;
 use joiner_controllers::assembly::Autoscaler;
 use joiner_controllers::settings::FeatureGates;
-use joiner_runtime::{Clock, Decision, ElectionSettings};
+use joiner_receipts::Decision;
+use joiner_runtime::{Clock, ElectionSettings};
 use joiner_sandbox::Sandbox;
 pub use joiner_sim::{Crash, Trouble};
 use joiner_sim::{Network, Process, ProcessSettings};
