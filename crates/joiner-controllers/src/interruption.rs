@@ -18,7 +18,7 @@ use joiner_api::labels::CAPACITY_TYPE;
 use joiner_cloud::{Cloud, InterruptionKind};
 use joiner_engine::{Controller, Failure, Keyed, Next, Reconcile, Shared, events};
 use joiner_model::{Name, keys};
-use joiner_runtime::Decision;
+use joiner_receipts::Decision;
 use joiner_runtime::metric_names::INTERRUPTION_MESSAGES;
 use joiner_state::live::{Change, LiveClaim, Snapshot};
 use serde_json::json;

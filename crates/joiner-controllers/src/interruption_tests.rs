@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use joiner_cloud::ProviderId;
-use joiner_runtime::{
-    Api, Build, DecisionQuery, DecisionSettings, Decisions, Events, Metrics, World,
-};
+use joiner_receipts::DecisionQuery;
+use joiner_runtime::{Api, Build, DecisionSettings, Decisions, Events, Metrics, World};
 use joiner_sandbox::Sandbox;
 use joiner_sim::{Network, Trouble, virtual_sandbox};
 use joiner_state::live::Kind;

@@ -16,10 +16,11 @@ use jiff::Timestamp;
 use joiner_api::labels::INSTANCE_TYPE;
 use joiner_engine::Shared;
 use joiner_model::{Name, NanoDollars};
+use joiner_receipts::Decision;
+use joiner_runtime::Metrics;
 use joiner_runtime::metric_names::{
     LEDGER_COMMANDS, LEDGER_MOVES, LEDGER_PROMISED, LEDGER_REALIZED,
 };
-use joiner_runtime::{Decision, Metrics};
 use joiner_state::live::{LiveClaim, Snapshot};
 use serde_json::json;
 

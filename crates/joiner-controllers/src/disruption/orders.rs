@@ -8,7 +8,7 @@ use joiner_api::labels::IN_TURN;
 use joiner_api::types::NodeClaim;
 use joiner_disruption::{Command, Fleet, Judgement, judgements};
 use joiner_model::{Name, Problem};
-use joiner_runtime::receipt::DisruptionDetails;
+use joiner_receipts::DisruptionDetails;
 use joiner_state::live::{Ask, LivePool, Snapshot};
 
 use super::fleet::{Facts, fleet};

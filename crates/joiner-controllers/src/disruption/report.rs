@@ -10,14 +10,14 @@ use joiner_disruption::{
 };
 use joiner_engine::events;
 use joiner_model::{Name, NanoDollars, PodIx, keys};
+use joiner_receipts::{
+    DISRUPTION, Decision as Record, DisruptionDetails, Kept, Machine, Move, PinnedBy, in_dollars,
+};
+use joiner_runtime::Event;
 use joiner_runtime::metric_names::{
     DISRUPTION_DECISIONS, DISRUPTION_DECISIONS_BY_NODEPOOL, DISRUPTION_FAILED_VALIDATIONS,
     NODECLAIMS_CREATED, NODEPOOLS_ALLOWED_DISRUPTIONS,
 };
-use joiner_runtime::receipt::{
-    DISRUPTION, DisruptionDetails, Kept, Machine, Move, PinnedBy, in_dollars,
-};
-use joiner_runtime::{Decision as Record, Event};
 use joiner_state::live::{DoNotDisrupt, LivePod, Snapshot};
 use serde_json::{Value, json};
 

@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_model::{Name, Plan, PodIx, Problem, Refusal, ResourceName, Resources, Ruling};
-use joiner_runtime::Decision;
-use joiner_runtime::receipt::{FunnelStep, Helps, LeftOver, PoolFunnel, UNSCHEDULABLE, in_dollars};
+use joiner_receipts::{
+    Decision, FunnelStep, Helps, LeftOver, PoolFunnel, UNSCHEDULABLE, in_dollars,
+};
 use joiner_state::live::{Asked, LivePod, Snapshot};
 use tokio::task::JoinSet;
 

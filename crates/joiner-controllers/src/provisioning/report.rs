@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use joiner_api::types::NodeClaim;
 use joiner_model::{Launch, Name, NanoDollars, NodeIx, Plan, PodIx, Problem, keys};
-use joiner_runtime::receipt::{
-    Alternative, LeftOver, Machine, PROVISIONING, PlannedNode, ProvisioningDetails, Seated,
-    in_dollars,
+use joiner_receipts::{
+    Alternative, Decision, LeftOver, Machine, PROVISIONING, PlannedNode, ProvisioningDetails,
+    Seated, in_dollars,
 };
-use joiner_runtime::{About, Decision, Event};
+use joiner_runtime::metric_names::{
+    NODECLAIMS_CREATED, SCHEDULER_IGNORED_PODS, SCHEDULER_UNSCHEDULABLE_PODS,
+};
+use joiner_runtime::{About, Event};
 use joiner_state::live::{Asked, LivePod, PLANNED, Snapshot, VirtualPod};
 
 use super::NAME;
@@ -87,7 +90,7 @@ pub(super) fn created(planner: &Planner, claim: &NodeClaim, pool: &str, n_pods: 
     planner
         .shared
         .metrics
-        .count("karpenter_nodeclaims_created_total", &labels, 1.0);
+        .count(NODECLAIMS_CREATED, &labels, 1.0);
 }
 
 /// A claim would have been created.
@@ -257,15 +260,14 @@ fn gauges(planner: &Planner, asked: &Asked, plan: &Plan) {
     #[expect(clippy::cast_precision_loss, reason = "counts of pods are small")]
     let number = |n: usize| n as f64;
     planner.shared.metrics.gauge(
-        "karpenter_scheduler_unschedulable_pods_count",
+        SCHEDULER_UNSCHEDULABLE_PODS,
         &labels,
         number(plan.unplaced.len()),
     );
-    planner.shared.metrics.gauge(
-        "karpenter_scheduler_ignored_pods_count",
-        &[],
-        number(asked.ignored.len()),
-    );
+    planner
+        .shared
+        .metrics
+        .gauge(SCHEDULER_IGNORED_PODS, &[], number(asked.ignored.len()));
 }
 
 /// Writes the plan down: what is bought for whom, and who goes to nodes there are.

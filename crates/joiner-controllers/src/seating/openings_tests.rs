@@ -232,7 +232,7 @@ fn small_pods_of_a_spread_yield_while_the_foremost_wait() {
         pod: "web/small".into(),
         uid: "uid-small".into(),
     };
-    assert_eq!(withdrawn, [withdrawal.clone()]);
+    assert_eq!(withdrawn, std::slice::from_ref(&withdrawal));
     assert!(
         settle(&mut state, &cluster, at(113)).writes.is_empty(),
         "once is enough"

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use joiner_cloud_sim::Delay;
-use joiner_runtime::DecisionQuery;
+use joiner_receipts::DecisionQuery;
 use serde_json::{Value, json};
 
 use joiner_testkit::on_both;

@@ -1,8 +1,8 @@
 //! Why: pods that wait, nodes that stay, nodes that go, and what is told of them.
 
-use joiner_runtime::DecisionQuery;
-use joiner_runtime::receipt::{NodeFate, PodFate, UNSCHEDULABLE};
-use joiner_runtime::why::{self, NoAnswer, NodeAnswer, PodAnswer};
+use joiner_receipts::why::{self, NoAnswer, NodeAnswer, PodAnswer};
+use joiner_receipts::{DecisionQuery, NodeFate, PodFate, UNSCHEDULABLE};
+use joiner_runtime::Now;
 use serde_json::{Value, json};
 
 use joiner_testkit::on_both;
@@ -15,7 +15,12 @@ fn eager() -> Value {
 fn pod(stage: &Stage, name: &str) -> Result<PodAnswer, NoAnswer> {
     let shared = stage.autoscaler().shared();
     let snapshot = shared.world.snapshot();
-    why::pod(name, Some((&snapshot, shared.clock.now())), &|query| {
+    let time = shared.clock.now();
+    let now = Now {
+        snapshot: &snapshot,
+        time,
+    };
+    why::pod(name, Some(&now), &|query| {
         let found = shared.decisions.recent(query);
         found.iter().map(|own| own.as_ref().clone()).collect()
     })
@@ -25,15 +30,15 @@ fn node(stage: &Stage, name: &str) -> Result<NodeAnswer, NoAnswer> {
     let shared = stage.autoscaler().shared();
     let snapshot = shared.world.snapshot();
     let kept = shared.decisions.kept(name).map(|own| own.as_ref().clone());
-    why::node(
-        name,
-        Some((&snapshot, shared.clock.now())),
-        kept,
-        &|query| {
-            let found = shared.decisions.recent(query);
-            found.iter().map(|own| own.as_ref().clone()).collect()
-        },
-    )
+    let time = shared.clock.now();
+    let now = Now {
+        snapshot: &snapshot,
+        time,
+    };
+    why::node(name, Some(&now), kept, &|query| {
+        let found = shared.decisions.recent(query);
+        found.iter().map(|own| own.as_ref().clone()).collect()
+    })
 }
 
 async fn only_pod(stage: &Stage) -> String {

@@ -1,17 +1,9 @@
-//! What a decision says about one pod or one node: the details of records, typed, and the part of
-//! them that somebody asks for.
-//!
-//! Whoever decides writes these types into [`Decision::details`]; `joiner why` reads them back, from
-//! a running controller or from a file, with the same functions. Fields that an older line lacks are
-//! empty.
+//! The details of decisions, typed by their kind. Fields that an older line lacks are empty.
 
 use jiff::Timestamp;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::decisions::Decision;
-
-/// Kind of records about pods that get a place.
+/// Kind of records about pods that get a node.
 pub const PROVISIONING: &str = "provisioning";
 /// Kind of records about pods that get none.
 pub const UNSCHEDULABLE: &str = "unschedulable";
@@ -198,7 +190,7 @@ pub struct Kept {
     pub reason: String,
     /// Since when it has been this one.
     pub since: Timestamp,
-    /// Somebody said that the node must stay; otherwise there is nothing to gain, or not yet.
+    /// Something forbids its going; otherwise there is nothing to gain, or not yet.
     pub blocked: bool,
     /// No change to this node alone saves more, in dollars an hour.
     pub saves_at_most: f64,
@@ -218,198 +210,4 @@ pub struct Kept {
 pub struct KeptDetails {
     /// Nodes whose reason is new.
     pub nodes: Vec<Kept>,
-}
-
-/// Something that was decided about a pod.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase",
-    tag = "outcome"
-)]
-pub enum PodFate {
-    /// A node is bought for it.
-    NewNode {
-        /// Which.
-        #[serde(flatten)]
-        node: PlannedNode,
-    },
-    /// It goes to a node there is.
-    ExistingNode {
-        /// `node/NAME` or `nodeclaim/NAME`.
-        on: String,
-    },
-    /// It has no place.
-    Unschedulable {
-        /// Why.
-        #[serde(flatten)]
-        why: LeftOver,
-    },
-    /// Its node goes, and it moves.
-    Moved {
-        /// From where to where.
-        #[serde(flatten)]
-        to: Move,
-        /// Why its node goes.
-        why: String,
-    },
-}
-
-/// Something that was decided about a node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase",
-    tag = "outcome"
-)]
-pub enum NodeFate {
-    /// It was bought.
-    Bought {
-        /// For what.
-        #[serde(flatten)]
-        node: PlannedNode,
-    },
-    /// It was bought to take the place of others.
-    Replaces {
-        /// Names of their nodes.
-        removed: Vec<String>,
-        /// What it is.
-        #[serde(flatten)]
-        machine: Machine,
-        /// Why they go.
-        why: String,
-    },
-    /// It stays.
-    Kept {
-        /// Why.
-        #[serde(flatten)]
-        why: Kept,
-    },
-    /// It goes.
-    Removed {
-        /// With what, and what follows.
-        #[serde(flatten)]
-        details: DisruptionDetails,
-        /// Why.
-        why: String,
-        /// Dollars an hour for the nodes that go.
-        price_before: Option<f64>,
-        /// And for what takes their place.
-        price_after: Option<f64>,
-    },
-}
-
-/// A fate and its time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Receipt<T> {
-    /// When it was decided.
-    pub time: Timestamp,
-    /// What.
-    #[serde(flatten)]
-    pub fate: T,
-}
-
-/// The details of a decision, as far as they can be understood.
-fn details<T: DeserializeOwned>(decision: &Decision) -> Option<T> {
-    serde_json::from_value(decision.details.clone()).ok()
-}
-
-/// What one decision says about a pod, given as `namespace/name`.
-#[must_use]
-pub fn of_pod(decision: &Decision, pod: &str) -> Option<Receipt<PodFate>> {
-    if !is_about(decision, "pod", pod) {
-        return None;
-    }
-    let has = |pods: &[String]| pods.iter().any(|own| own == pod);
-    let fate = match decision.kind.as_str() {
-        PROVISIONING => {
-            let details: ProvisioningDetails = details(decision)?;
-            let node = details.nodes.into_iter().find(|own| has(&own.pods));
-            let seat = details.placed.into_iter().find(|own| has(&own.pods));
-            match (node, seat) {
-                (Some(node), _) => PodFate::NewNode { node },
-                (None, Some(seat)) => PodFate::ExistingNode { on: seat.on },
-                (None, None) => return None,
-            }
-        }
-        UNSCHEDULABLE => PodFate::Unschedulable {
-            why: details(decision)?,
-        },
-        DISRUPTION => {
-            let details: DisruptionDetails = details(decision)?;
-            let to = details.moves.into_iter().find(|own| own.pod == pod)?;
-            PodFate::Moved {
-                to,
-                why: decision.outcome.clone(),
-            }
-        }
-        _ => return None,
-    };
-    let time = decision.time;
-    Some(Receipt { time, fate })
-}
-
-/// What one decision says about a node: `names` are those of the Node and of its NodeClaim.
-#[must_use]
-pub fn of_node(decision: &Decision, names: &[&str]) -> Option<Receipt<NodeFate>> {
-    let about =
-        |name: &&str| is_about(decision, "node", name) || is_about(decision, "nodeclaim", name);
-    if !names.iter().any(about) {
-        return None;
-    }
-    let is = |own: &Machine| {
-        let matches = |name: &str| !name.is_empty() && names.contains(&name);
-        matches(&own.node_claim) || matches(&own.node)
-    };
-    let fate = match decision.kind.as_str() {
-        PROVISIONING => {
-            let details: ProvisioningDetails = details(decision)?;
-            let node = details.nodes.into_iter().find(|own| is(&own.machine))?;
-            NodeFate::Bought { node }
-        }
-        DISRUPTION => {
-            let details: DisruptionDetails = details(decision)?;
-            let why = decision.outcome.clone();
-            if let Some(own) = details.replacements.iter().find(|own| is(own)) {
-                NodeFate::Replaces {
-                    machine: own.clone(),
-                    removed: details.removed.iter().map(|own| own.node.clone()).collect(),
-                    why,
-                }
-            } else {
-                NodeFate::Removed {
-                    details,
-                    why,
-                    price_before: decision.price_before.map(in_dollars),
-                    price_after: decision.price_after.map(in_dollars),
-                }
-            }
-        }
-        KEPT => {
-            let details: KeptDetails = details(decision)?;
-            let why = details.nodes.into_iter().find(|own| is(&own.machine))?;
-            NodeFate::Kept { why }
-        }
-        _ => return None,
-    };
-    let time = decision.time;
-    Some(Receipt { time, fate })
-}
-
-fn is_about(decision: &Decision, kind: &str, name: &str) -> bool {
-    let is = |own: &String| {
-        let rest = own.strip_prefix(kind).and_then(|own| own.strip_prefix('/'));
-        rest == Some(name)
-    };
-    decision.about.iter().any(is)
-}
-
-/// Dollars, for programs and people.
-#[must_use]
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "prices are far below 2^53 nano-dollars"
-)]
-pub fn in_dollars(price: joiner_model::NanoDollars) -> f64 {
-    price.get() as f64 / 1e9
 }
