@@ -61,7 +61,11 @@ fn collect(folder: &Path, depth: usize, paths: &mut Vec<PathBuf>) -> anyhow::Res
         let (path, kind) = (entry.path(), entry.file_type().with_context(context)?);
         let skipped = SKIPPED.iter().any(|name| entry.file_name() == *name);
         let ending = path.extension().unwrap_or_default();
-        if kind.is_dir() && !skipped {
+        if skipped {
+            // In a second worktree `.git` is a file.
+            continue;
+        }
+        if kind.is_dir() {
             collect(&path, depth + 1, paths)?;
         } else if kind.is_file() && TEXT.iter().any(|e| ending == *e) {
             paths.push(path);
