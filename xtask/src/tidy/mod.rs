@@ -1,11 +1,24 @@
-//! What no compiler checks: sizes, doc lines, words, and that ARCHITECTURE.md lists our crates.
+//! What no compiler checks: sizes, doc lines, words, that ARCHITECTURE.md lists our crates, and that there
+//! is no more than there was of names that say little and of modules in cycles.
+
+mod base;
+mod bindings;
+mod counts;
+mod identifiers;
+mod modules;
+mod paths;
+mod ratchet;
+mod table;
+mod tokens;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::keys;
+use crate::{keys, say};
+use counts::Source;
+use ratchet::Ratchet;
 
 /// Lines of a module, tests not counted.
 const LINES_MAX: usize = 600;
@@ -21,27 +34,52 @@ const PLACES: [&str; 2] = [concat!("/wo", "rk/"), concat!("sha", "red/")];
 
 /// Everything that is not tidy.
 pub(crate) fn problems(root: &Path) -> anyhow::Result<Vec<String>> {
-    let mut paths = Vec::new();
-    collect(root, 0, &mut paths)?;
     let mut problems = Vec::new();
-    for path in paths {
-        let name = path.strip_prefix(root).unwrap_or(&path).to_owned();
-        let bytes = std::fs::read(&path).with_context(|| format!("cannot read {path:?}"))?;
-        let Ok(text) = String::from_utf8(bytes) else {
-            continue;
-        };
-        problems.extend(words(&name, &text));
-        problems.extend(keys::problems(&name, &text, is_test(&name)));
-        if name.extension().is_some_and(|e| e == "rs") {
-            problems.extend(module(&name, &text));
+    let mut files = read(root)?;
+    for Source { name, text } in &files {
+        problems.extend(words(name, text));
+        problems.extend(keys::problems(name, text, is_test(name)));
+        if is_rust(name) {
+            problems.extend(module(name, text));
         }
     }
+    files.retain(|file| is_rust(&file.name));
+    problems.extend(Ratchet::read(root, files)?.problems(root));
     let architecture = root.join("ARCHITECTURE.md");
     if architecture.is_file() {
         let text = std::fs::read_to_string(&architecture).context("cannot read ARCHITECTURE.md")?;
         problems.extend(listing(&text, &crates(root)?));
     }
     Ok(problems)
+}
+
+/// Writes the table of what there is, where that is less than the table says.
+pub(crate) fn write(root: &Path) -> anyhow::Result<()> {
+    let mut files = read(root)?;
+    files.retain(|file| is_rust(&file.name));
+    let text = Ratchet::read(root, files)?.lowered().text();
+    std::fs::write(root.join(table::PATH), text)
+        .with_context(|| format!("cannot write {}", table::PATH))?;
+    say(&format!("wrote {}", table::PATH))
+}
+
+fn is_rust(name: &Path) -> bool {
+    name.extension().is_some_and(|ending| ending == "rs")
+}
+
+/// All files with text that people read.
+fn read(root: &Path) -> anyhow::Result<Vec<Source>> {
+    let mut paths = Vec::new();
+    collect(root, 0, &mut paths)?;
+    let mut files = Vec::new();
+    for path in paths {
+        let name = path.strip_prefix(root).unwrap_or(&path).to_owned();
+        let bytes = std::fs::read(&path).with_context(|| format!("cannot read {path:?}"))?;
+        if let Ok(text) = String::from_utf8(bytes) {
+            files.push(Source { name, text });
+        }
+    }
+    Ok(files)
 }
 
 /// Files below a folder, in name order.
@@ -61,7 +99,11 @@ fn collect(folder: &Path, depth: usize, paths: &mut Vec<PathBuf>) -> anyhow::Res
         let (path, kind) = (entry.path(), entry.file_type().with_context(context)?);
         let skipped = SKIPPED.iter().any(|name| entry.file_name() == *name);
         let ending = path.extension().unwrap_or_default();
-        if kind.is_dir() && !skipped {
+        if skipped {
+            // In a second worktree `.git` is a file.
+            continue;
+        }
+        if kind.is_dir() {
             collect(&path, depth + 1, paths)?;
         } else if kind.is_file() && TEXT.iter().any(|e| ending == *e) {
             paths.push(path);
