@@ -24,9 +24,11 @@ mod keyed;
 mod looping;
 mod queue;
 pub mod retry;
+mod run;
 mod span;
 pub mod write;
 
 pub use conditions::{ConditionSet, ConditionType, Finished, Transition};
-pub use controller::{Controller, Failure, Keyed, Looping, Next, Reconcile, Shared, run};
+pub use controller::{Controller, Failure, Keyed, Looping, Next, Reconcile, Shared};
+pub use run::run;
 pub use write::{After, settle};
