@@ -8,7 +8,11 @@ use joiner_model::{Name, Resources};
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use super::kind::Kind;
 use super::meta::Meta;
+use super::node::MachineIndex;
+use super::reading::{Live, Reading};
+use super::shelf::Indexed;
 use crate::names::Names;
 use crate::nodes::ClaimRecord;
 
@@ -74,7 +78,7 @@ impl Conditions for LiveClaim {
 
 impl LiveClaim {
     /// Reads a claim; `record` is what the planner made of the same object.
-    pub(crate) fn read(
+    fn new(
         object: &Value,
         record: ClaimRecord,
         names: &mut Names,
@@ -163,5 +167,35 @@ impl LiveClaim {
         let status = self.claim.status.as_ref();
         let conditions = status.and_then(|status| status.conditions.as_deref());
         conditions.unwrap_or_default()
+    }
+}
+
+impl Live for LiveClaim {
+    const KINDS: &'static [Kind] = &[Kind::NodeClaim];
+
+    fn read(object: &Value, reading: &mut Reading<'_>) -> Result<Self, String> {
+        reading.parse(object)?;
+        let record = reading.reader.claims.pop().ok_or("it was not read")?;
+        Self::new(object, record, reading.names()).map_err(|error| error.to_string())
+    }
+
+    fn identity(&self) -> (&Name, u64) {
+        self.meta.identity()
+    }
+
+    fn about(&self) -> Option<&Name> {
+        self.provider_id.as_ref()
+    }
+}
+
+impl Indexed for LiveClaim {
+    type Index = MachineIndex;
+
+    fn enter(&self, name: &Name, index: &mut MachineIndex) {
+        index.enter(self.provider_id.as_ref(), name);
+    }
+
+    fn leave(&self, name: &Name, index: &mut MachineIndex) {
+        index.leave(self.provider_id.as_ref(), name);
     }
 }

@@ -16,12 +16,15 @@ mod owners;
 mod pod;
 mod pool;
 mod problem;
+mod reading;
 mod rest;
+mod scalable;
+mod shelf;
 mod snapshot;
 mod state;
 
 pub use claim::{COMMAND, Conditions, LiveClaim};
-pub use kind::Kind;
+pub use kind::{Kind, KindApi};
 pub(crate) use meta::labels_of;
 pub use meta::{Meta, Owner, rfc3339, time};
 pub use node::{LiveNode, NodeCondition};
@@ -30,7 +33,9 @@ pub use pod::{DoNotDisrupt, LivePod, PROPOSED, Phase};
 pub(crate) use pool::READY_NEEDS;
 pub use pool::{LiveClass, LivePool};
 pub use problem::{Ask, Asked, PLANNED, VirtualPod, planned_text};
-pub use rest::{LiveAttachment, LiveBudget, LiveBuffer, LiveOverlay, LiveScalable, LiveTemplate};
+pub use reading::{Live, Reading};
+pub use rest::{LiveAttachment, LiveBudget, LiveBuffer, LiveOverlay, LiveTemplate};
+pub use scalable::LiveScalable;
 pub use snapshot::{SURGE, Snapshot};
 pub use state::{Change, ClusterState, What};
 

@@ -3,15 +3,30 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use imbl::OrdSet;
 use jiff::Timestamp;
 use joiner_api::labels::{DISRUPTED_TAINT, DO_NOT_DISRUPT, POD_DELETION_COST};
 use joiner_api::types::DurationText;
 use joiner_model::{Effect, Name, Precedence, Resources, Taint, Toleration, tolerates_all};
 use serde_json::Value;
 
+use super::kind::Kind;
 use super::meta::{Owner, list, time};
+use super::reading::{Live, Reading};
+use super::shelf::Indexed;
 use crate::draft::Draft;
 use crate::objects::PodRecord;
+
+/// Pods by what else they are looked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PodIndex {
+    /// (node, pod).
+    pub(super) bound: OrdSet<(Name, Name)>,
+    /// Pods that wait for a node to be bought.
+    pub(super) waiting: OrdSet<Name>,
+    /// Pods that the scheduler has not come to yet.
+    pub(super) fresh: OrdSet<Name>,
+}
 
 /// Where a pod is in its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,7 +116,7 @@ pub struct LivePod {
 
 impl LivePod {
     /// Reads a pod; `record` and `draft` are what the planner made of the same object.
-    pub(crate) fn read(
+    fn new(
         object: &Value,
         record: PodRecord,
         draft: Arc<Draft>,
@@ -315,6 +330,52 @@ impl LivePod {
                 (now < until).then_some(until)
             }
         }
+    }
+}
+
+impl Live for LivePod {
+    const KINDS: &'static [Kind] = &[Kind::Pod];
+
+    fn read(object: &Value, reading: &mut Reading<'_>) -> Result<Self, String> {
+        reading.parse(object)?;
+        let mut record = reading.reader.pods.pop().ok_or("it was not read")?;
+        // One copy of the name for the pod and all that point to it.
+        record.name = reading.name.clone();
+        let draft = reading.reader.drafts.shared(record.draft);
+        let owner = reading.owners.of(object, &mut reading.reader.names);
+        Ok(Self::new(object, record, draft, owner))
+    }
+
+    fn identity(&self) -> (&Name, u64) {
+        (&self.uid, self.version)
+    }
+
+    fn about(&self) -> Option<&Name> {
+        self.node.as_ref()
+    }
+}
+
+impl Indexed for LivePod {
+    type Index = PodIndex;
+
+    fn enter(&self, name: &Name, index: &mut PodIndex) {
+        if let Some(node) = &self.node {
+            index.bound.insert((node.clone(), name.clone()));
+        }
+        if self.is_provisionable() {
+            index.waiting.insert(name.clone());
+        }
+        if self.is_fresh() {
+            index.fresh.insert(name.clone());
+        }
+    }
+
+    fn leave(&self, name: &Name, index: &mut PodIndex) {
+        if let Some(node) = &self.node {
+            index.bound.remove(&(node.clone(), name.clone()));
+        }
+        index.waiting.remove(name);
+        index.fresh.remove(name);
     }
 }
 

@@ -11,11 +11,10 @@ use joiner_model::{
 use serde_json::Value;
 
 use super::claim::Conditions as _;
+use super::reading::accept;
 use super::snapshot::Snapshot;
 use super::{LiveClaim, LiveNode, LivePod};
-use crate::documents::{Document, Header, Sink as _};
 use crate::draft::DraftIx;
-use crate::error::Place;
 use crate::objects::{Objects, Stage};
 use crate::pools::NodeClassRef;
 use crate::problem::Catalog;
@@ -149,30 +148,6 @@ impl Snapshot {
         going.map(|node| node.name().clone()).collect()
     }
 
-    /// Everything but pods, nodes and claims: read once for all snapshots that have the same.
-    pub(super) fn ground(&self) -> Arc<Objects> {
-        let read = || {
-            let mut objects = Objects::trusting();
-            let pools = self
-                .pools
-                .values()
-                .map(|own| serde_json::to_value(&*own.pool));
-            let overlays = self.overlays.values();
-            let overlays = overlays.map(|own| serde_json::to_value(&*own.overlay));
-            for object in pools.chain(overlays).flatten() {
-                add(&mut objects, &object);
-            }
-            for object in self.others.values() {
-                add(&mut objects, object);
-            }
-            for class in self.classes.values() {
-                add(&mut objects, &class.object);
-            }
-            Arc::new(objects)
-        };
-        self.ground.get_or_init(read).clone()
-    }
-
     fn add_nodes(&self, objects: &mut Objects, leaving: &BTreeSet<Name>) {
         let mut claims = self.claims.values();
         let launching = claims.any(|claim| claim.provider_id.is_none());
@@ -206,7 +181,7 @@ impl Snapshot {
             .collect();
         let doomed: BTreeSet<&Name> = self.doomed().iter().map(|pod| &pod.name).collect();
         for pod in self.pods.values() {
-            let waits = self.waiting.contains(&pod.name) || doomed.contains(&pod.name);
+            let waits = self.pods.index.waiting.contains(&pod.name) || doomed.contains(&pod.name);
             if !waits && pod.node.is_none() {
                 continue;
             }
@@ -230,7 +205,7 @@ impl Snapshot {
         catalogs: &BTreeMap<NodeClassRef, Arc<Vec<InstanceType>>>,
     ) {
         for pool in &mut problem.pools {
-            let Some(live) = self.pools.get(&pool.name) else {
+            let Some(live) = self.pool(&pool.name) else {
                 continue;
             };
             if !catalogs.contains_key(&live.class) {
@@ -324,21 +299,12 @@ pub fn planned_text(instance_type: &InstanceType, offering: OfferingIx) -> Optio
     Some(format!("{}/{zone}/{capacity_type}", instance_type.name))
 }
 
-fn add(objects: &mut Objects, object: &Value) {
-    let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
-    let header = Header {
-        api_version: text("apiVersion"),
-        kind: text("kind"),
-    };
-    // The server has admitted it; what is odd about it all the same is left out.
-    let _ = objects.accept(&header, Document::Value(object), &Place::default());
-}
-
 fn add_headroom(objects: &mut Objects, pods: &[VirtualPod]) -> BTreeSet<Name> {
     let mut names = BTreeSet::new();
     for pod in pods {
         let before = objects.pods.len();
-        add(objects, &pod.object);
+        // The server has admitted it; what is odd about it all the same is left out.
+        let _ = accept(objects, &pod.object);
         if let Some(record) = objects.pods.get(before) {
             names.insert(record.name.clone());
         }
