@@ -13,12 +13,10 @@ use joiner_api::labels::ours::{
 };
 use joiner_model::Name;
 use joiner_runtime::{About, Event};
-use joiner_state::live::{Change, Kind, Meta, Snapshot};
+use joiner_state::live::{Change, CommandIntent, Kind, Meta, MoveTally, Planned, Snapshot, Surge};
 
 use crate::context::{Ctx, Failure, Next};
-use crate::disruption::{Intent, is_tally};
 use crate::engine::Controller;
-use crate::termination::is_surge;
 
 /// Objects with values that were told; more are told again and again.
 const TOLD_MAX: usize = 10_000;
@@ -40,14 +38,16 @@ const RULES: [Rule; 6] = [
     (
         MOVES,
         &[Kind::Deployment, Kind::ReplicaSet, Kind::StatefulSet],
-        is_tally,
+        MoveTally::is_clear,
     ),
-    (SURGE, &[Kind::Deployment], is_surge),
+    (SURGE, &[Kind::Deployment], |text| {
+        Surge::parse(text).is_some()
+    }),
     (COMMAND, &[Kind::NodeClaim], |text| {
-        serde_json::from_str::<Intent>(text).is_ok()
+        CommandIntent::parse(text).is_some()
     }),
     (PLANNED, &[Kind::NodeClaim], |text| {
-        text.split('/').count() >= 3
+        Planned::parse(text).is_some()
     }),
     (IN_TURN, &[Kind::NodeClaim], |text| text == "true"),
 ];

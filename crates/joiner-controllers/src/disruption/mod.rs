@@ -43,7 +43,6 @@ pub(crate) use self::intent::spoken_for;
 pub use self::intent::{COMMAND, Intent};
 use self::moves::Book;
 pub use self::moves::MOVES;
-pub(crate) use self::moves::is_tally;
 pub use self::queue::controllers;
 use self::when::{News, has_drifted, is_busy, is_stale, is_too_early, news, rest};
 use crate::claim::Terms;

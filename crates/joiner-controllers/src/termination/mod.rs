@@ -35,7 +35,6 @@ pub use queue::EvictionQueue;
 pub(crate) use queue::tell_invalid;
 pub use step::{Asked, Step, deadline, next_step};
 pub use surge::SURGE_ON_MOVE;
-pub(crate) use surge::is_surge;
 pub use view::NodeView;
 
 use crate::claim::{After, Terms, refresh};

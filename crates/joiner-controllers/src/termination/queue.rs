@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 
 use super::book::{Action, Book, Entry, Key, Outcome, action};
 use super::drain::Evictee;
-use super::surge::{Hold, holds};
+use super::surge::{Hold, SURGE_ON_MOVE, holds};
 use crate::context::{Ctx, Failure, Next};
 use crate::engine::Controller;
 use crate::observe;
@@ -122,9 +122,11 @@ async fn act(ctx: Ctx, key: Key, entry: Entry) -> (Key, Outcome) {
             Hold::Yes => Outcome::Until(now.checked_add(SURGE_POLL).unwrap_or(now)),
             Hold::No => evict(&ctx, &snapshot, pod).await,
             Hold::Cannot => {
-                let message = "joiner.dev/surge-on-move asks for another replica first, which \
-                               only a Deployment can be given";
-                observe::note(&ctx, observe::pod(pod), "CannotSurge", message.to_owned());
+                let message = format!(
+                    "{SURGE_ON_MOVE} asks for another replica first, which only a Deployment can \
+                     be given"
+                );
+                observe::note(&ctx, observe::pod(pod), "CannotSurge", message);
                 evict(&ctx, &snapshot, pod).await
             }
         },

@@ -1,6 +1,7 @@
 //! What every object has.
 
 use jiff::Timestamp;
+use joiner_api::labels::JOINER_PREFIX;
 use joiner_model::{Labels, Name};
 use serde_json::Value;
 
@@ -137,7 +138,7 @@ fn is_used(key: &str) -> bool {
     let domain = key.split('/').next().unwrap_or_default();
     domain.ends_with("karpenter.sh")
         || domain.ends_with("karpenter.k8s.aws")
-        || domain.ends_with("joiner.dev")
+        || key.contains(JOINER_PREFIX)
         || domain.ends_with("kwok.x-k8s.io")
         || key == joiner_api::labels::POD_DELETION_COST
 }

@@ -11,6 +11,7 @@ use super::claim::Conditions;
 use super::kind::Kind;
 use super::meta::{Meta, list};
 use super::reading::{Live, Reading, accept};
+use super::surge::asks_for_surge;
 use crate::objects::Objects;
 use crate::pools::NodeClassRef;
 
@@ -23,6 +24,8 @@ pub struct LivePool {
     pub pool: Arc<NodePool>,
     /// Its class.
     pub class: NodeClassRef,
+    /// Whether Deployments get another pod before one on its nodes has to go; none when it says nothing.
+    pub surge_on_move: Option<bool>,
 }
 
 impl Live for LivePool {
@@ -33,8 +36,10 @@ impl Live for LivePool {
         let mut pool = NodePool::deserialize(object).map_err(|error| error.to_string())?;
         pool.metadata.managed_fields = Vec::new();
         let class = &pool.spec.template.spec.node_class_ref;
+        let meta = reading.meta(object);
         Ok(Self {
-            meta: reading.meta(object),
+            surge_on_move: asks_for_surge(&meta),
+            meta,
             class: NodeClassRef {
                 group: reading.text(&class.group),
                 kind: reading.text(&class.kind),

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use joiner_api::labels::UNREGISTERED_TAINT;
-use joiner_model::{
-    InstanceType, Labels, Name, Node, NodeIx, OfferingIx, Policy, Problem, TypeIx, keys,
-};
+use joiner_model::{InstanceType, Labels, Name, Node, NodeIx, Policy, Problem, TypeIx, keys};
 use serde_json::Value;
 
 use super::claim::Conditions as _;
@@ -18,9 +16,6 @@ use crate::draft::DraftIx;
 use crate::objects::{Objects, Stage};
 use crate::pools::NodeClassRef;
 use crate::problem::Catalog;
-
-/// Annotation of a claim: the offering that the plan counts on, as `type/zone/capacity-type`.
-pub use joiner_api::labels::ours::PLANNED;
 
 /// A pod that does not exist: headroom.
 #[derive(Clone, Debug)]
@@ -251,20 +246,14 @@ fn is_unregistered(node: &LiveNode) -> bool {
 
 /// The node that a claim is meant to become.
 fn planned(claim: &LiveClaim, problem: &Problem) -> Option<Node> {
-    let mut parts = claim.meta.annotation(PLANNED)?.splitn(3, '/');
-    let (name, zone, capacity_type) = (parts.next()?, parts.next()?, parts.next()?);
+    let planned = claim.planned.as_deref()?;
     let pool = problem
         .pools
         .iter()
         .find(|pool| Some(&*pool.name) == claim.pool())?;
-    let is_named = |ix: &&TypeIx| &*problem.types[ix.0 as usize].name == name;
+    let is_named = |ix: &&TypeIx| problem.types[ix.0 as usize].name == planned.instance_type;
     let instance_type = &problem.types[pool.types.iter().find(is_named)?.0 as usize];
-    let has = |labels: &Labels, key: &str, value: &str| {
-        labels.get(key).is_some_and(|own| &**own == value)
-    };
-    let offering = instance_type.offerings.iter().find(|own| {
-        has(&own.labels, keys::ZONE, zone) && has(&own.labels, keys::CAPACITY_TYPE, capacity_type)
-    })?;
+    let offering = instance_type.offerings.iter().find(|own| planned.is(own))?;
     let single = |(key, values): (&Name, &Vec<Name>)| match values.as_slice() {
         [value] => Some((key.clone(), value.clone())),
         _ => None,
@@ -288,15 +277,6 @@ fn planned(claim: &LiveClaim, problem: &Problem) -> Option<Node> {
         closed: false,
         volume_limits: BTreeMap::new(),
     })
-}
-
-/// The value of [`PLANNED`] for an offering.
-#[must_use]
-pub fn planned_text(instance_type: &InstanceType, offering: OfferingIx) -> Option<String> {
-    let offering = instance_type.offerings.get(offering.0 as usize)?;
-    let label = |key: &str| offering.labels.get(key).map_or("", AsRef::as_ref);
-    let (zone, capacity_type) = (label(keys::ZONE), label(keys::CAPACITY_TYPE));
-    Some(format!("{}/{zone}/{capacity_type}", instance_type.name))
 }
 
 fn add_headroom(objects: &mut Objects, pods: &[VirtualPod]) -> BTreeSet<Name> {

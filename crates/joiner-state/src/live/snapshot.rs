@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 
 use imbl::{OrdMap, OrdSet};
 use joiner_model::Name;
-use serde_json::Value;
 
 use super::kind::Kind;
 use super::meta::Owner;
@@ -13,6 +12,7 @@ use super::pool::why_no_pool;
 use super::reading::Live;
 use super::rest::LiveObject;
 use super::shelf::{AnyShelf, IndexedShelf, Shelf};
+use super::surge::{Surge, SurgeStage};
 use super::{
     LiveAttachment, LiveBudget, LiveBuffer, LiveClaim, LiveClass, LiveNode, LiveOverlay, LivePod,
     LivePool, LiveScalable, LiveTemplate,
@@ -22,10 +22,6 @@ use crate::draft::Draft;
 use crate::objects::Objects;
 use crate::pools::NodeClassRef;
 use crate::spread_defaults::SpreadDefaults;
-
-/// Annotation of a workload that has another replica while one of its pods moves: which pod, and how
-/// far that has come.
-pub use joiner_api::labels::ours::SURGE;
 
 /// Kinds of pods that were turned down, as far as others are compared with them.
 const EASIEST_MAX: usize = 16;
@@ -398,9 +394,8 @@ impl Snapshot {
     #[must_use]
     pub fn is_surged(&self, pod: &LivePod) -> bool {
         let workload = self.workload_of(pod);
-        let text = workload.and_then(|(_, own)| own.meta.annotation(SURGE));
-        let surge: Option<Value> = text.and_then(|text| serde_json::from_str(text).ok());
-        surge.is_some_and(|own| own["pod"] == *pod.uid && own["stage"] != "late")
+        let surge = workload.and_then(|(_, own)| Surge::of(own));
+        surge.is_some_and(|own| own.pod == pod.uid && own.stage != SurgeStage::Late)
     }
 
     /// The workload that a pod belongs to: its StatefulSet, the Deployment of its ReplicaSet, or the

@@ -1,5 +1,6 @@
 //! Tests of the live state, from objects to snapshots and problems.
 
+mod annotations;
 mod doomed;
 mod kinds;
 mod pools;
