@@ -27,6 +27,7 @@ mod snapshot;
 mod state;
 mod surge;
 
+pub use crate::containers::{ContainerRole, PodContainer};
 pub use claim::{Conditions, LiveClaim};
 pub use command::{COMMAND, CommandIntent};
 pub use kind::{Kind, KindApi};
@@ -35,6 +36,7 @@ pub use meta::{Meta, Owner, rfc3339, time};
 pub use moves::{MOVES, MoveTally};
 pub use node::{LiveNode, NodeCondition};
 pub use overlays::OverlayVerdict;
+pub use owners::PodOwner;
 pub use planned::{PLANNED, Planned, planned_text};
 pub use pod::{DoNotDisrupt, LivePod, PROPOSED, Phase};
 pub(crate) use pool::READY_NEEDS;

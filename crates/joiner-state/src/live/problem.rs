@@ -183,8 +183,7 @@ impl Snapshot {
             let ix = *drafts
                 .entry(Arc::as_ptr(&pod.draft))
                 .or_insert_with(|| objects.drafts.push(Arc::clone(&pod.draft)));
-            let mut record = pod.record.clone();
-            record.draft = ix;
+            let mut record = pod.record(ix);
             if moving.contains(&pod.name) {
                 record.node = None;
                 record.stage = Stage::Live;

@@ -1,6 +1,7 @@
 //! Tests of the live state, from objects to snapshots and problems.
 
 mod annotations;
+mod containers;
 mod doomed;
 mod kinds;
 mod pools;
