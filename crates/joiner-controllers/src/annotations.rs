@@ -13,10 +13,7 @@ use joiner_api::labels::ours::{
 use joiner_engine::{Controller, Keyed, Next, Reconcile, Shared};
 use joiner_model::Name;
 use joiner_runtime::{About, Event};
-use joiner_state::live::{Change, Kind, Meta, Snapshot};
-
-use crate::disruption::{Intent, is_tally};
-use crate::node::termination::is_surge;
+use joiner_state::live::{Change, CommandIntent, Kind, Meta, MoveTally, Planned, Snapshot, Surge};
 
 /// Objects with values that were reported; more are reported again and again.
 const REPORTED_MAX: usize = 10_000;
@@ -38,14 +35,16 @@ const RULES: [Rule; 6] = [
     (
         MOVES,
         &[Kind::Deployment, Kind::ReplicaSet, Kind::StatefulSet],
-        is_tally,
+        MoveTally::is_clear,
     ),
-    (SURGE, &[Kind::Deployment], is_surge),
+    (SURGE, &[Kind::Deployment], |text| {
+        Surge::parse(text).is_some()
+    }),
     (COMMAND, &[Kind::NodeClaim], |text| {
-        serde_json::from_str::<Intent>(text).is_ok()
+        CommandIntent::parse(text).is_some()
     }),
     (PLANNED, &[Kind::NodeClaim], |text| {
-        text.split('/').count() >= 3
+        Planned::parse(text).is_some()
     }),
     (IN_TURN, &[Kind::NodeClaim], |text| text == "true"),
 ];

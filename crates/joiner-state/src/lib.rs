@@ -24,6 +24,7 @@ mod catalog_file;
 mod choices;
 mod class_catalog;
 mod class_figures;
+mod containers;
 mod documents;
 mod draft;
 mod error;

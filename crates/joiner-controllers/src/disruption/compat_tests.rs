@@ -17,7 +17,7 @@ use super::fleet::{Facts, fleet};
 use super::moves::Book;
 use super::queue_tests::intent;
 use super::when::{is_stale, is_too_early, matters};
-use super::{COMMAND, apply, spoken_for};
+use super::{COMMAND, apply};
 use crate::capacity_buffer::Headroom;
 use crate::catalogs::Lists;
 use crate::nodeclaim::lifecycle::made::{
@@ -353,7 +353,7 @@ fn core_309_nothing_is_bought_twice_for_nodes_being_replaced() {
             .pending()
             .count()
     };
-    let is_spoken_for = |own: &Cluster| spoken_for(&own.snapshot()).contains("n");
+    let is_spoken_for = |own: &Cluster| own.snapshot().awaiting_replacements().contains("n");
     // From the moment that its successor has been bought it needs a place: nobody else is to have it. But
     // nothing is bought for it while that successor cannot be seen.
     assert_eq!(waiting(&own), 1);

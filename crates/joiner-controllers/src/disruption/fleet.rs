@@ -92,7 +92,7 @@ pub(crate) fn fleet<'p>(facts: &Facts<'_>, problem: &'p Problem) -> Fleet<'p> {
 /// Claims that take the place of others in commands under way.
 fn awaited(snapshot: &Snapshot) -> BTreeSet<Name> {
     let intents = snapshot.claims().filter_map(|claim| Intent::of(claim));
-    let names = intents.flat_map(|intent| intent.replacements);
+    let names = intents.flat_map(|intent| intent.replacements.clone());
     names.map(Name::from).collect()
 }
 

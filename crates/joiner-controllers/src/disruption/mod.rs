@@ -39,12 +39,10 @@ use joiner_model::Policy;
 
 #[cfg(test)]
 pub(crate) use self::fleet::{Facts, fleet};
-pub(crate) use self::intent::spoken_for;
 pub use self::intent::{COMMAND, Intent};
 #[cfg(test)]
 pub(crate) use self::moves::Book;
 pub use self::moves::MOVES;
-pub(crate) use self::moves::is_tally;
 use crate::background::Background;
 use crate::capacity_buffer::Headroom;
 use crate::catalogs::Catalogs;

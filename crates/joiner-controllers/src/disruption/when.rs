@@ -54,21 +54,6 @@ pub(super) fn matters(change: &Change) -> bool {
         | Kind::NodeOverlay
         | Kind::NodeClass
         | Kind::PodDisruptionBudget => true,
-        Kind::DaemonSet
-        | Kind::PersistentVolumeClaim
-        | Kind::PersistentVolume
-        | Kind::StorageClass
-        | Kind::CsiNode
-        | Kind::VolumeAttachment
-        | Kind::Namespace
-        | Kind::PriorityClass
-        | Kind::RuntimeClass
-        | Kind::CapacityBuffer
-        | Kind::PodTemplate
-        | Kind::Deployment
-        | Kind::ReplicaSet
-        | Kind::StatefulSet
-        | Kind::Service
-        | Kind::ReplicationController => false,
+        _ => false,
     }
 }

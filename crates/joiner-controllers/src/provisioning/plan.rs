@@ -15,7 +15,6 @@ use super::left_over::Fates;
 use super::{NAME, Planner, report};
 use crate::capacity_buffer;
 use crate::catalogs::Lists;
-use crate::disruption;
 use crate::nodeclaim::is_managed;
 use crate::seating::{self, Seating};
 use crate::state_metrics::zones;
@@ -95,7 +94,7 @@ fn is_unsettled(cloud: &dyn Cloud, now: &Snapshot) -> bool {
 /// Nodes that go, and whose pods have a plan already.
 pub(super) fn spoken_for(seating: &Seating, now: &Snapshot) -> BTreeSet<Name> {
     let mut all = seating.moving_nodes(now);
-    all.append(&mut disruption::spoken_for(now));
+    all.append(&mut now.awaiting_replacements());
     all
 }
 

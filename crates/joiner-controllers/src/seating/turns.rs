@@ -16,10 +16,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use joiner_api::labels::IN_TURN_TAINT;
 use joiner_model::Name;
-use joiner_state::live::{LiveNode, Snapshot};
+use joiner_state::live::{CommandIntent, LiveNode, Snapshot};
 
 use super::state::Write;
-use crate::disruption::Intent;
 
 /// A turn in which nothing happens for this long is over.
 const STILL_MAX: Duration = Duration::from_millis(1_500);
@@ -253,7 +252,7 @@ impl Progress {
         }
         let mut is_leaving = false;
         for claim in members {
-            if Intent::of(claim).is_none_or(|intent| intent.id != self.planned.id) {
+            if CommandIntent::of(claim).is_none_or(|intent| intent.id != self.planned.id) {
                 return Turned::Over;
             }
             is_leaving |= claim.meta.deleting.is_some();

@@ -1,18 +1,17 @@
 use std::collections::BTreeMap;
 
 use joiner_api::labels::IN_TURN_TAINT;
-use joiner_state::live::Kind;
+use joiner_state::live::{COMMAND, CommandIntent, Kind};
 use serde_json::{Value, json};
 
 use super::Write;
 use super::turns::{Leaver, Move, Target, Turn, Turns};
-use crate::disruption::Intent;
 use crate::nodeclaim::lifecycle::made::{self, Cluster, at, launched};
 
 const ID: &str = "command-x";
 
 fn intent() -> String {
-    let intent = Intent {
+    let intent = CommandIntent {
         id: ID.to_owned(),
         reason: "Underutilized".to_owned(),
         method: "single".to_owned(),
@@ -52,7 +51,7 @@ fn pod(name: &str, node: Option<&str>) -> Value {
 fn cluster() -> Cluster {
     let member = launched(
         &["Launched", "Registered", "Initialized"],
-        &json!({"metadata": {"annotations": {crate::disruption::COMMAND: intent()}}}),
+        &json!({"metadata": {"annotations": {COMMAND: intent()}}}),
     );
     let new = launched(
         &["Launched", "Registered", "Initialized"],
@@ -189,7 +188,7 @@ fn nothing_is_closed_for_a_command_that_is_undone() {
     turns.begin(ID);
     sweep(&mut turns, &mut cluster, 60);
     assert!(!turns.is_empty());
-    let undone = json!({"metadata": {"annotations": {crate::disruption::COMMAND: null}}});
+    let undone = json!({"metadata": {"annotations": {COMMAND: null}}});
     cluster.change(Kind::NodeClaim, "c", &undone);
     sweep(&mut turns, &mut cluster, 61);
     assert!(turns.is_empty());

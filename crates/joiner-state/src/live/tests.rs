@@ -1,6 +1,9 @@
 //! Tests of the live state, from objects to snapshots and problems.
 
+mod annotations;
+mod containers;
 mod doomed;
+mod kinds;
 mod pools;
 
 use std::collections::{BTreeMap, BTreeSet};

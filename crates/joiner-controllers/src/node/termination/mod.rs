@@ -35,7 +35,6 @@ pub use queue::EvictionQueue;
 pub(crate) use queue::report_invalid;
 pub use step::{Answers, NodeStep, deadline, next_step};
 pub use surge::SURGE_ON_MOVE;
-pub(crate) use surge::is_surge;
 pub use view::NodeView;
 
 use crate::nodeclaim::lifecycle::Terms;

@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 
 use super::book::{Action, Book, Entry, Eviction, Key, action};
 use super::drain::Evictee;
-use super::surge::{Hold, holds};
+use super::surge::{Hold, SURGE_ON_MOVE, holds};
 use crate::seating::Seating;
 
 /// How often a pod that another one is to follow is looked at.
@@ -147,14 +147,12 @@ async fn act(evictor: &Evictor, key: Key, entry: Entry) -> (Key, Eviction) {
             Hold::Yes => Eviction::Until(now.checked_add(SURGE_POLL).unwrap_or(now)),
             Hold::No => evict(evictor, &snapshot, pod).await,
             Hold::Cannot => {
-                let message = "joiner.dev/surge-on-move asks for another replica first, which \
-                               only a Deployment can be given";
-                events::note(
-                    &evictor.shared.events,
-                    events::pod(pod),
-                    "CannotSurge",
-                    message.to_owned(),
+                let message = format!(
+                    "{SURGE_ON_MOVE} asks for another replica first, which only a Deployment can \
+                     be given"
                 );
+                let about = events::pod(pod);
+                events::note(&evictor.shared.events, about, "CannotSurge", message);
                 evict(evictor, &snapshot, pod).await
             }
         },

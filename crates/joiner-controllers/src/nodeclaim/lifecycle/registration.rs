@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use joiner_api::labels::{
-    DO_NOT_SYNC_TAINTS, IN_TURN, IN_TURN_TAINT, REGISTERED, TERMINATION_FINALIZER,
-    UNREGISTERED_TAINT, node_class_label,
+    DO_NOT_SYNC_TAINTS, IN_TURN_TAINT, REGISTERED, TERMINATION_FINALIZER, UNREGISTERED_TAINT,
+    node_class_label,
 };
 use joiner_api::types::Taint;
 use joiner_state::live::{LiveClaim, LiveNode, Owner};
@@ -144,8 +144,7 @@ fn taints(claim: &LiveClaim, node: &LiveNode) -> Vec<Taint> {
             });
         }
     }
-    let in_turn = claim.meta.annotation(IN_TURN) == Some("true");
-    if in_turn && !node.has_taint(&IN_TURN_TAINT) {
+    if claim.in_turn && !node.has_taint(&IN_TURN_TAINT) {
         taints.push(IN_TURN_TAINT.to_taint());
     }
     taints

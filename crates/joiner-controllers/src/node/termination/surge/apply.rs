@@ -63,7 +63,7 @@ async fn write(
     workload: &LiveScalable,
     surge: Option<&Surge>,
 ) -> Result<(), Failure> {
-    let text = surge.map(|surge| serde_json::to_string(surge).unwrap_or_default());
+    let text = surge.map(Surge::text);
     let patch = json!({"metadata": {
         "resourceVersion": workload.meta.version.to_string(),
         "annotations": {SURGE: text},
@@ -126,8 +126,8 @@ fn key(now: &Snapshot, pod: &LivePod) -> Option<Name> {
     let node = || now.node(pod.node.as_ref()?);
     let pool = || now.pool(node()?.pool()?);
     let asked = own.meta.annotation(SURGE).is_some()
-        || own.meta.annotation(SURGE_ON_MOVE).is_some()
-        || pool().is_some_and(|pool| pool.meta.annotation(SURGE_ON_MOVE).is_some());
+        || own.surge_on_move.is_some()
+        || pool().is_some_and(|pool| pool.surge_on_move.is_some());
     asked.then(|| own.meta.name.clone())
 }
 

@@ -19,13 +19,13 @@ mod tests;
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_model::Name;
-use joiner_state::live::{Kind, LiveNode, LivePod, LiveScalable, SURGE, Snapshot};
-use serde::{Deserialize, Serialize};
+use joiner_state::live::{
+    Kind, LiveNode, LivePod, LiveScalable, SURGE, Snapshot, Surge, SurgeStage as Stage,
+};
 
 pub(super) use apply::controller;
 
-/// Annotation of workloads and NodePools: `true` asks for it.
-pub use joiner_api::labels::ours::SURGE_ON_MOVE;
+pub use joiner_state::live::SURGE_ON_MOVE;
 /// A new pod that is not ready by then will not be waited for.
 const READY_WITHIN: SignedDuration = SignedDuration::from_mins(5);
 /// A pod is not held back for longer, whatever became of its surge.
@@ -33,66 +33,18 @@ const HELD_FOR: SignedDuration = SignedDuration::from_mins(6);
 /// What the old pod is said to be worth: nothing is worth less.
 const CHEAPEST: i32 = i32::MIN;
 
-/// How far a surge has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Stage {
-    /// To be scaled out.
-    Out,
-    /// Scaled out: the new pod is on its way.
-    Wait,
-    /// The new pod is ready: to be scaled back.
-    Back,
-    /// It took too long: to be scaled back when the old pod has left.
-    Late,
+fn begin(pod: &LivePod, now: Timestamp) -> Surge {
+    Surge {
+        pod: pod.uid.clone(),
+        stage: Stage::Out,
+        from: 1,
+        to: 2,
+        since: now,
+    }
 }
 
-/// What is written on a Deployment that is being surged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Surge {
-    /// Uid of the pod that is to go.
-    pub(super) pod: Name,
-    /// How far it has come.
-    pub(super) stage: Stage,
-    /// Replicas before.
-    pub(super) from: i64,
-    /// Replicas meanwhile.
-    pub(super) to: i64,
-    /// Since when.
-    pub(super) since: Timestamp,
-}
-
-/// True when what is written on a Deployment can be understood.
-pub(crate) fn is_surge(text: &str) -> bool {
-    serde_json::from_str::<Surge>(text).is_ok()
-}
-
-impl Surge {
-    fn begin(pod: &LivePod, now: Timestamp) -> Self {
-        Self {
-            pod: pod.uid.clone(),
-            stage: Stage::Out,
-            from: 1,
-            to: 2,
-            since: now,
-        }
-    }
-
-    /// What a workload carries, if it can be understood.
-    pub(super) fn of(workload: &LiveScalable) -> Option<Self> {
-        serde_json::from_str(workload.meta.annotation(SURGE)?).ok()
-    }
-
-    fn at(&self, stage: Stage) -> Self {
-        Self {
-            stage,
-            ..self.clone()
-        }
-    }
-
-    fn is_late(&self, now: Timestamp) -> bool {
-        now.duration_since(self.since) > READY_WITHIN
-    }
+fn is_late(surge: &Surge, now: Timestamp) -> bool {
+    now.duration_since(surge.since) > READY_WITHIN
 }
 
 /// What to do about a Deployment.
@@ -169,8 +121,8 @@ fn node_of<'a>(snapshot: &'a Snapshot, pod: &LivePod) -> Option<&'a LiveNode> {
 
 /// The workload wants it, or the pool of its node; a workload that says no is heard.
 fn is_asked(snapshot: &Snapshot, workload: &LiveScalable, node: &LiveNode) -> bool {
-    let pool = || snapshot.pool(node.pool()?)?.meta.annotation(SURGE_ON_MOVE);
-    workload.meta.annotation(SURGE_ON_MOVE).or_else(pool) == Some("true")
+    let pool = || snapshot.pool(node.pool()?)?.surge_on_move;
+    workload.surge_on_move.or_else(pool) == Some(true)
 }
 
 /// What to do next about a Deployment.
@@ -199,7 +151,7 @@ pub(super) fn next_step(view: &View<'_>, now: Timestamp) -> SurgeStep {
                 CHEAPEST => SurgeStep::Write(surge.at(Stage::Back)),
                 _ => SurgeStep::Cheapen(old.name.clone()),
             },
-            Some(_) if surge.is_late(now) => SurgeStep::GiveUp(surge.at(Stage::Late)),
+            Some(_) if is_late(surge, now) => SurgeStep::GiveUp(surge.at(Stage::Late)),
             Some(_) => SurgeStep::Wait,
         },
         (Stage::Late, n) if n == surge.to && old.is_some() => SurgeStep::Wait,
@@ -214,7 +166,7 @@ pub(super) fn next_step(view: &View<'_>, now: Timestamp) -> SurgeStep {
 fn first(view: &View<'_>, now: Timestamp) -> SurgeStep {
     let single = view.workload.replicas == 1 && view.workload.meta.deleting.is_none();
     match view.leaving(now).filter(|_| single) {
-        Some(pod) if !view.ready_elsewhere(&pod.uid) => SurgeStep::Write(Surge::begin(pod, now)),
+        Some(pod) if !view.ready_elsewhere(&pod.uid) => SurgeStep::Write(begin(pod, now)),
         Some(_) | None => SurgeStep::Nothing,
     }
 }
