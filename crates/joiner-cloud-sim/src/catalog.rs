@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use joiner_api::labels::{aws, kwok};
 use joiner_catalog::{ec2, kwok_generic, kwok_rules};
-use joiner_cloud::{CatalogError, NodeClass};
+use joiner_cloud::{CatalogError, NodeClass, SoldOut};
 use joiner_cluster::Digest;
 use joiner_model::{InstanceType, Name};
 use joiner_state::{Place, class_settings};
@@ -148,6 +148,7 @@ impl Catalogs {
         &self,
         listed: &Listed,
         today: Today,
+        sold_out: &SoldOut,
         now: Timestamp,
     ) -> Arc<Vec<InstanceType>> {
         if today.is_as_listed() {
@@ -159,7 +160,7 @@ impl Catalogs {
         {
             return Arc::clone(types);
         }
-        let types = Arc::new(today.apply(&listed.types, now));
+        let types = Arc::new(today.apply(&listed.types, sold_out, now));
         if shown.len() >= CATALOGS_MAX {
             shown.clear();
         }

@@ -12,6 +12,7 @@ pub mod conformance;
 mod contract;
 pub mod error;
 mod instance;
+mod sold_out;
 
 pub use contract::{
     ClassKind, ClassStatus, ClassVerdict, Cloud, Interruption, InterruptionKind, Pending,
@@ -19,3 +20,4 @@ pub use contract::{
 };
 pub use error::{CatalogError, CloudError, LaunchError, Retry};
 pub use instance::{Instance, NodeClass, Order, ProviderId};
+pub use sold_out::{OfferingKey, Scope, SoldOut};
