@@ -7,6 +7,7 @@
 //!
 //! Nothing here knows of a particular cloud, and nothing here decides which node to buy.
 
+mod batcher;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod contract;
@@ -14,6 +15,7 @@ pub mod error;
 mod instance;
 mod sold_out;
 
+pub use batcher::{Batch, BatchCall, BatchError, BatchLimits, Batcher};
 pub use contract::{
     ClassKind, ClassStatus, ClassVerdict, Cloud, Interruption, InterruptionKind, Pending,
     Registration, RepairPolicy, Termination,
