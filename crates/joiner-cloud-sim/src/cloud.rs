@@ -11,7 +11,8 @@ use joiner_api::labels::{aws, kwok};
 use joiner_api::types::NodeClaim;
 use joiner_cloud::{
     CatalogError, ClassKind, ClassStatus, Cloud, CloudError, Instance, Interruption, LaunchError,
-    NodeClass, OfferingKey, Order, ProviderId, Registration, RepairPolicy, Scope, Termination,
+    NodeClass, OfferingKey, Order, Provider, ProviderId, Registration, RepairPolicy, Scope,
+    Termination,
 };
 use joiner_model::{InstanceType, Labels, Name, keys};
 use joiner_runtime::Clock;
@@ -118,6 +119,14 @@ impl SimulatedCloud {
             clock,
             settings,
         }
+    }
+
+    /// The cloud with its task, which plays it.
+    #[must_use]
+    pub fn provider(self: &Arc<Self>) -> Provider {
+        let cloud = Arc::clone(self);
+        Provider::new(Arc::clone(self) as Arc<dyn Cloud>)
+            .acting("machines", move || Arc::clone(&cloud).run())
     }
 
     /// What goes wrong now.

@@ -1,7 +1,11 @@
 //! What a cloud must do for Joiner.
 //!
 //! [`Cloud`] is the contract, with each promise written on its method; [`Order`] is what is asked
-//! for, [`Instance`] what comes; [`error`] sorts failures by what is to be done about them.
+//! for, [`Instance`] what comes; [`error`] sorts failures by what is to be done about them. A process
+//! is given a [`Provider`]: a cloud, and what it does by itself.
+//!
+//! Parts that clouds have in common are here, too: [`SoldOut`] remembers what was refused, [`Batcher`]
+//! makes few calls of many requests.
 //!
 //! The feature `conformance` adds the tests that every provider must pass.
 //!
@@ -13,6 +17,7 @@ pub mod conformance;
 mod contract;
 pub mod error;
 mod instance;
+mod provider;
 mod sold_out;
 
 pub use batcher::{Batch, BatchCall, BatchError, BatchLimits, Batcher};
@@ -22,4 +27,5 @@ pub use contract::{
 };
 pub use error::{CatalogError, CloudError, LaunchError, Retry};
 pub use instance::{Instance, NodeClass, Order, ProviderId};
+pub use provider::Provider;
 pub use sold_out::{OfferingKey, Scope, SoldOut};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use joiner_cloud::Provider;
 use joiner_cloud_sim::{Settings, SimulatedCloud, SimulatedKubelets};
 use joiner_controllers::assembly::while_leading;
 use joiner_runtime::Clock;
@@ -14,8 +15,8 @@ use crate::sources::Reader;
 
 /// A cloud, and what it does by itself.
 pub(super) struct Opened {
-    /// The cloud.
-    pub(super) cloud: Arc<SimulatedCloud>,
+    /// The cloud and its tasks.
+    pub(super) provider: Provider,
     /// Somebody else's machines are not ours to play with.
     is_dry_run: bool,
     /// Whether we play the kubelets of its machines, if anybody said.
@@ -51,7 +52,7 @@ pub(super) fn open(
     };
     let cloud = SimulatedCloud::new(client.clone(), clock.clone(), settings);
     Ok(Opened {
-        cloud: Arc::new(cloud),
+        provider: Arc::new(cloud).provider(),
         is_dry_run: flags.dry_run,
         kubelets: flags.simulated_kubelets,
         client: client.clone(),
@@ -60,17 +61,24 @@ pub(super) fn open(
 }
 
 impl Opened {
-    /// Plays what the cloud does by itself, for ever: not at all in a dry run, and with an election
-    /// only while we lead, since two players would disturb each other.
+    /// Plays what the cloud does by itself, for ever. What changes something is not played in a dry
+    /// run, and with an election only while we lead, since two players would disturb each other.
     pub(super) async fn plays(&self, about: &AboutServer, leading: Option<watch::Receiver<bool>>) {
-        if self.is_dry_run {
-            return std::future::pending().await;
+        let acts = async {
+            if self.is_dry_run {
+                return std::future::pending().await;
+            }
+            while_leading(leading, || self.acts(about)).await;
+        };
+        tokio::select! {
+            biased;
+            task = self.provider.reads() => tell_end(task),
+            () = acts => {}
         }
-        while_leading(leading, || self.play(about)).await;
     }
 
-    async fn play(&self, about: &AboutServer) {
-        let cloud = Arc::clone(&self.cloud).run();
+    async fn acts(&self, about: &AboutServer) {
+        let cloud = async { tell_end(self.provider.acts().await) };
         // A sandbox plays the kubelets of all nodes itself.
         if !self.kubelets.unwrap_or(!about.is_sandbox) {
             return cloud.await;
@@ -78,4 +86,8 @@ impl Opened {
         let kubelets = SimulatedKubelets::new(self.client.clone(), self.clock.clone(), 0).run();
         futures::future::join(cloud, kubelets).await;
     }
+}
+
+fn tell_end(task: &str) {
+    tracing::error!(task, "a task of the cloud has ended");
 }

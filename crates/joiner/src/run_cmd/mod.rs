@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use joiner_cloud::Cloud;
 use joiner_controllers::assembly::{Autoscaler, Parts, while_leading};
 use joiner_runtime::{
     Clock, DecisionSettings, Decisions, Election, ElectionSettings, Events, LogOutput, LogSettings,
@@ -89,7 +88,7 @@ async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
     let writer = tokio::spawn(writer.run());
     let autoscaler = Arc::new(Autoscaler::start(Parts {
         client: client.clone(),
-        cloud: Arc::clone(&sold.cloud) as Arc<dyn Cloud>,
+        cloud: Arc::clone(&sold.provider.cloud),
         clock: clock.clone(),
         settings,
         pace: (flags.kube_client_qps, flags.kube_client_burst),
@@ -105,7 +104,7 @@ async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
         () = stop.told() => None,
         about = cluster::about(&client, &clock, &away) => {
             tracing::info!(
-                cloud = sold.cloud.name(),
+                cloud = sold.provider.cloud.name(),
                 server = about.version,
                 dry_run = flags.dry_run,
                 "starting"
