@@ -17,6 +17,7 @@ mod logging;
 pub mod metric_names;
 mod metric_text;
 mod metrics;
+pub mod metrics_source;
 mod near;
 mod pace;
 mod plain;
