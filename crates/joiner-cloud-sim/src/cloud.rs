@@ -11,7 +11,7 @@ use joiner_api::labels::{aws, kwok};
 use joiner_api::types::NodeClaim;
 use joiner_cloud::{
     CatalogError, ClassKind, ClassStatus, Cloud, CloudError, Instance, Interruption, LaunchError,
-    NodeClass, OfferingKey, Order, Provider, ProviderId, Registration, RepairPolicy, Scope,
+    NodeClass, OfferingKey, Order, Provider, ProviderId, Registration, RepairPolicy, SoldOutScope,
     Termination,
 };
 use joiner_model::{InstanceType, Labels, Name, keys};
@@ -352,7 +352,7 @@ impl SimulatedCloud {
         let key = OfferingKey::of(instance_type, labels);
         locked(&self.market)
             .sold_out
-            .mark(Scope::Offering(key), now);
+            .mark(SoldOutScope::Offering(key), now);
     }
 
     /// Chooses a machine and sets quota aside for it.

@@ -125,7 +125,7 @@ impl Today {
 
 #[cfg(test)]
 mod tests {
-    use joiner_cloud::Scope;
+    use joiner_cloud::SoldOutScope;
 
     use super::*;
     use crate::faults::Throttle;
@@ -177,7 +177,7 @@ mod tests {
         let types = joiner_catalog::kwok_generic();
         let mut sold_out = Market::default().sold_out;
         let key = OfferingKey::of(&types[0].name, &types[0].offerings[1].labels);
-        sold_out.mark(Scope::Offering(key), at(0));
+        sold_out.mark(SoldOutScope::Offering(key), at(0));
         for (millis, available) in [(0, false), (179_999, false), (180_000, true)] {
             let today = Today {
                 sold_out: Some(sold_out.sequence(at(millis))),

@@ -28,4 +28,4 @@ pub use contract::{
 pub use error::{CatalogError, CloudError, LaunchError, Retry};
 pub use instance::{Instance, NodeClass, Order, ProviderId};
 pub use provider::Provider;
-pub use sold_out::{OfferingKey, Scope, SoldOut};
+pub use sold_out::{OfferingKey, SoldOut, SoldOutScope};

@@ -47,7 +47,7 @@ impl OfferingKey {
 
 /// How much of what a cloud sells a refusal was about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
+pub enum SoldOutScope {
     /// One offering.
     Offering(OfferingKey),
     /// One offering, for machines that go into this placement group.
@@ -65,7 +65,7 @@ pub enum Scope {
     Subnet(Name),
 }
 
-impl Scope {
+impl SoldOutScope {
     /// The only instance type that it is about, if there is one.
     fn instance_type(&self) -> Option<&Name> {
         match self {
@@ -80,7 +80,7 @@ impl Scope {
 pub struct SoldOut {
     lasts: Duration,
     /// Each mark with the time when it ends.
-    marks: BTreeMap<Scope, Timestamp>,
+    marks: BTreeMap<SoldOutScope, Timestamp>,
     /// No mark ends before this.
     none_ends_before: Timestamp,
     n_changes: u64,
@@ -105,7 +105,7 @@ impl SoldOut {
     }
 
     /// Remembers a refusal. When there are too many, the mark that would end first makes room.
-    pub fn mark(&mut self, scope: Scope, now: Timestamp) {
+    pub fn mark(&mut self, scope: SoldOutScope, now: Timestamp) {
         self.sweep(now);
         let until = now.checked_add(self.lasts).unwrap_or(Timestamp::MAX);
         self.none_ends_before = self.none_ends_before.min(until);
@@ -126,7 +126,7 @@ impl SoldOut {
 
     /// True while exactly this is marked.
     #[must_use]
-    pub fn is_marked(&self, scope: &Scope, now: Timestamp) -> bool {
+    pub fn is_marked(&self, scope: &SoldOutScope, now: Timestamp) -> bool {
         self.marks.get(scope).is_some_and(|until| now < *until)
     }
 
@@ -137,15 +137,15 @@ impl SoldOut {
         if self.marks.is_empty() {
             return false;
         }
-        let zone = Scope::Zone {
+        let zone = SoldOutScope::Zone {
             capacity_type: key.capacity_type.clone(),
             zone: key.zone.clone(),
         };
-        let in_group = group.map(|group| Scope::InGroup(key.clone(), group.clone()));
+        let in_group = group.map(|group| SoldOutScope::InGroup(key.clone(), group.clone()));
         [
-            Scope::Offering(key.clone()),
+            SoldOutScope::Offering(key.clone()),
             zone,
-            Scope::CapacityType(key.capacity_type.clone()),
+            SoldOutScope::CapacityType(key.capacity_type.clone()),
         ]
         .iter()
         .chain(&in_group)
@@ -176,7 +176,7 @@ impl SoldOut {
         if now < self.none_ends_before {
             return;
         }
-        let ended: Vec<Scope> = (self.marks.iter())
+        let ended: Vec<SoldOutScope> = (self.marks.iter())
             .filter(|(_, until)| **until <= now)
             .map(|(scope, _)| scope.clone())
             .collect();
@@ -188,7 +188,7 @@ impl SoldOut {
         self.none_ends_before = first.copied().unwrap_or(Timestamp::MAX);
     }
 
-    fn note_change(&mut self, scope: &Scope) {
+    fn note_change(&mut self, scope: &SoldOutScope) {
         self.n_changes += 1;
         let Some(instance_type) = scope.instance_type() else {
             self.changed = self.n_changes;

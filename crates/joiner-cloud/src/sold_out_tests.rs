@@ -31,13 +31,13 @@ fn seen(sold_out: &SoldOut, now: Timestamp) -> Vec<String> {
 
 #[test]
 fn a_mark_covers_what_the_refusal_was_about() {
-    let offering = Scope::Offering(key("spot", "m5.large", "a"));
-    let zone = Scope::Zone {
+    let offering = SoldOutScope::Offering(key("spot", "m5.large", "a"));
+    let zone = SoldOutScope::Zone {
         capacity_type: "spot".into(),
         zone: "b".into(),
     };
-    let capacity_type = Scope::CapacityType("on-demand".into());
-    let cases: [(Scope, &[&str]); 4] = [
+    let capacity_type = SoldOutScope::CapacityType("on-demand".into());
+    let cases: [(SoldOutScope, &[&str]); 4] = [
         (offering, &["spot m5.large a"]),
         (zone, &["spot m5.large b", "spot c5.large b"]),
         (
@@ -49,7 +49,7 @@ fn a_mark_covers_what_the_refusal_was_about() {
                 "on-demand c5.large b",
             ],
         ),
-        (Scope::Subnet("subnet-1".into()), &[]),
+        (SoldOutScope::Subnet("subnet-1".into()), &[]),
     ];
     for (scope, expected) in cases {
         let mut sold_out = SoldOut::new(LASTS);
@@ -64,11 +64,11 @@ fn a_mark_covers_what_the_refusal_was_about() {
 fn a_refusal_within_a_placement_group_is_of_that_group_alone() {
     let mut sold_out = SoldOut::new(LASTS);
     let (key, group) = (key("spot", "m5.large", "a"), Name::from("pg-1"));
-    sold_out.mark(Scope::InGroup(key.clone(), group.clone()), at(0));
+    sold_out.mark(SoldOutScope::InGroup(key.clone(), group.clone()), at(0));
     assert!(sold_out.is_sold_out(&key, Some(&group), at(1)));
     assert!(!sold_out.is_sold_out(&key, Some(&"pg-2".into()), at(1)));
     assert!(!sold_out.is_sold_out(&key, None, at(1)));
-    sold_out.mark(Scope::Offering(key.clone()), at(1));
+    sold_out.mark(SoldOutScope::Offering(key.clone()), at(1));
     assert!(sold_out.is_sold_out(&key, Some(&"pg-2".into()), at(1)));
 }
 
@@ -76,9 +76,9 @@ fn a_refusal_within_a_placement_group_is_of_that_group_alone() {
 fn marks_end_after_their_time_and_last_anew_when_made_anew() {
     let mut sold_out = SoldOut::new(LASTS);
     let offering = key("spot", "m5.large", "a");
-    sold_out.mark(Scope::Offering(offering.clone()), at(0));
+    sold_out.mark(SoldOutScope::Offering(offering.clone()), at(0));
     assert!(!sold_out.is_empty(at(179)));
-    sold_out.mark(Scope::Offering(offering.clone()), at(100));
+    sold_out.mark(SoldOutScope::Offering(offering.clone()), at(100));
     assert!(sold_out.is_sold_out(&offering, None, at(279)));
     assert!(!sold_out.is_empty(at(279)));
     assert!(!sold_out.is_sold_out(&offering, None, at(280)));
@@ -89,11 +89,11 @@ fn marks_end_after_their_time_and_last_anew_when_made_anew() {
 fn the_sequence_changes_when_an_answer_does() {
     let mut sold_out = SoldOut::new(LASTS);
     let first = sold_out.sequence(at(0));
-    sold_out.mark(Scope::Offering(key("spot", "m5.large", "a")), at(0));
+    sold_out.mark(SoldOutScope::Offering(key("spot", "m5.large", "a")), at(0));
     let marked = sold_out.sequence(at(0));
     assert_ne!(marked, first);
     // The same mark again changes when it ends, and no answer of now.
-    sold_out.mark(Scope::Offering(key("spot", "m5.large", "a")), at(60));
+    sold_out.mark(SoldOutScope::Offering(key("spot", "m5.large", "a")), at(60));
     assert_eq!(sold_out.sequence(at(239)), marked);
     // That it ends is a change, too, though nothing was said.
     let ended = sold_out.sequence(at(240));
@@ -109,11 +109,11 @@ fn each_type_has_its_sequence() {
         ["m5.large", "c5.large"].map(|name| sold_out.sequence_of(name, now))
     };
     let [m5, c5] = both(&mut sold_out, at(0));
-    sold_out.mark(Scope::Offering(key("spot", "m5.large", "a")), at(0));
+    sold_out.mark(SoldOutScope::Offering(key("spot", "m5.large", "a")), at(0));
     let [m5_marked, c5_marked] = both(&mut sold_out, at(0));
     assert_ne!(m5_marked, m5);
     assert_eq!(c5_marked, c5);
-    sold_out.mark(Scope::CapacityType("spot".into()), at(10));
+    sold_out.mark(SoldOutScope::CapacityType("spot".into()), at(10));
     let [m5_all, c5_all] = both(&mut sold_out, at(10));
     assert_ne!(m5_all, m5_marked);
     assert_ne!(c5_all, c5_marked);
@@ -130,10 +130,10 @@ fn each_type_has_its_sequence() {
 fn equal_sequences_mean_equal_answers() {
     let mut sold_out = SoldOut::new(Duration::from_secs(7));
     let scopes = [
-        Scope::Offering(key("spot", "m5.large", "a")),
-        Scope::CapacityType("on-demand".into()),
-        Scope::Offering(key("on-demand", "c5.large", "b")),
-        Scope::Zone {
+        SoldOutScope::Offering(key("spot", "m5.large", "a")),
+        SoldOutScope::CapacityType("on-demand".into()),
+        SoldOutScope::Offering(key("on-demand", "c5.large", "b")),
+        SoldOutScope::Zone {
             capacity_type: "spot".into(),
             zone: "b".into(),
         },
@@ -158,7 +158,7 @@ fn equal_sequences_mean_equal_answers() {
 #[test]
 fn too_many_marks_cost_the_one_that_would_end_first() {
     let mut sold_out = SoldOut::new(LASTS);
-    let subnet = |n: usize| Scope::Subnet(format!("subnet-{n}").into());
+    let subnet = |n: usize| SoldOutScope::Subnet(format!("subnet-{n}").into());
     for n in 0..MARKS_MAX {
         sold_out.mark(subnet(n), at(i64::from(n != 7)));
     }
@@ -176,11 +176,14 @@ fn too_many_types_all_count_as_changed() {
     let mut sold_out = SoldOut::new(LASTS);
     let unrelated = sold_out.sequence_of("c5.large", at(0));
     for n in 0..TYPES_MAX {
-        sold_out.mark(Scope::Offering(key("spot", &format!("t{n}"), "a")), at(0));
+        sold_out.mark(
+            SoldOutScope::Offering(key("spot", &format!("t{n}"), "a")),
+            at(0),
+        );
     }
     assert_eq!(sold_out.sequence_of("c5.large", at(0)), unrelated);
     let first = sold_out.sequence_of("t0", at(0));
-    sold_out.mark(Scope::Offering(key("spot", "one more", "a")), at(0));
+    sold_out.mark(SoldOutScope::Offering(key("spot", "one more", "a")), at(0));
     assert_ne!(sold_out.sequence_of("c5.large", at(0)), unrelated);
     assert_ne!(sold_out.sequence_of("t0", at(0)), first);
 }
