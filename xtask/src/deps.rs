@@ -108,11 +108,14 @@ const SANDBOX: &[&str] = &[
     "joiner-runtime",
 ];
 
+/// A cloud reads the classes that are in the cluster, and goes by the same clock as everything else.
 const CLOUD: &[&str] = &[
     "joiner-model",
     "joiner-api",
     "joiner-cloud",
     "joiner-catalog",
+    "joiner-state",
+    "joiner-runtime",
 ];
 
 const SIMULATED: &[&str] = &[

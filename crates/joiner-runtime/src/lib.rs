@@ -18,6 +18,7 @@ mod logging;
 pub mod metric_names;
 mod metric_text;
 mod metrics;
+pub mod metrics_source;
 mod pace;
 mod plain;
 mod process_metrics;
