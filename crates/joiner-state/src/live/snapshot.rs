@@ -137,6 +137,13 @@ impl Snapshot {
         self.shelves_of().flat_map(|(_, shelf)| shelf.values())
     }
 
+    /// The names of all objects that are kept as an `L`.
+    #[must_use]
+    pub fn names<L: Live>(&self) -> Vec<Name> {
+        let names = self.shelves_of::<L>().flat_map(|(_, shelf)| shelf.keys());
+        names.cloned().collect()
+    }
+
     /// An object that is kept as an `L`, by its name in snapshots; of several kinds the first that has
     /// one of that name.
     #[must_use]

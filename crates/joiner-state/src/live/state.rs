@@ -68,6 +68,15 @@ pub struct Change {
     pub about: Option<Name>,
 }
 
+impl Change {
+    /// The object that changed, if it is of this kind: what a controller of that kind looks at.
+    #[must_use]
+    pub fn of_kind(&self, kind: Kind) -> Vec<Name> {
+        let changed = (self.kind == kind).then(|| self.name.clone());
+        changed.into_iter().collect()
+    }
+}
+
 /// The one owner of what is known of the cluster.
 #[derive(Debug)]
 pub struct ClusterState {
