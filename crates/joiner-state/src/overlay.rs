@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use joiner_api::types;
 use joiner_model::{
     InstanceType, Name, NanoDollars, Pool, Problem, Requirement, Requirements, ResourceName,
     Resources, TypeIx, keys,
@@ -73,13 +74,33 @@ impl Objects {
         if meta.deleting() {
             return Ok(());
         }
-        match overlay(&name, &object.spec.unwrap_or_default(), &mut self.names) {
+        self.add_overlay(&name, &object.spec.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Adds an overlay that a server has admitted.
+    ///
+    /// # Errors
+    /// What of it cannot be used.
+    pub(crate) fn add_admitted_overlay(
+        &mut self,
+        overlay: &types::NodeOverlay,
+    ) -> Result<(), ReadError> {
+        if !overlay.is_deleting() {
+            let name = self.names.get(overlay.name());
+            let object = NodeOverlay::of(overlay)?;
+            self.add_overlay(&name, &object.spec.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    fn add_overlay(&mut self, name: &Name, spec: &NodeOverlaySpec<'_>) {
+        match overlay(name, spec, &mut self.names) {
             Ok(overlay) => self.overlays.push(overlay),
             Err(why) => self.warnings.push(format!(
                 "NodeOverlay {name} is not valid and is not applied: {why}"
             )),
         }
-        Ok(())
     }
 
     /// Gives each pool its own copies of the instance types that overlays change.
@@ -150,9 +171,8 @@ pub(crate) fn judged(mut overlays: Vec<OverlayRecord>, problem: &Problem) -> Jud
 }
 
 /// Why an overlay makes no sense by itself, if so.
-pub(crate) fn fault(object: &serde_json::Value) -> Option<String> {
-    let spec: Result<NodeOverlay<'_>, _> = Document::Value(object).parse(&Place::default());
-    match spec {
+pub(crate) fn fault(object: &types::NodeOverlay) -> Option<String> {
+    match NodeOverlay::of(object) {
         Ok(object) => {
             let spec = object.spec.unwrap_or_default();
             overlay(&"".into(), &spec, &mut Names::default()).err()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use joiner_model::{InstanceType, Name};
 
+use super::LiveOverlay;
 use super::snapshot::Snapshot;
 use crate::overlay::{fault, judged};
 use crate::pools::NodeClassRef;
@@ -38,16 +39,13 @@ impl Snapshot {
         let judged = judged(overlays, &problem);
         let in_conflict: BTreeSet<&Name> =
             judged.conflicts.iter().map(|own| &own.overlay).collect();
-        let verdict = |name: &Name, object: &serde_json::Value| match fault(object) {
+        let verdict = |own: &LiveOverlay| match fault(&own.overlay) {
             Some(why) => OverlayVerdict::Invalid(why),
-            None if in_conflict.contains(name) => OverlayVerdict::Conflict,
+            None if in_conflict.contains(&own.meta.name) => OverlayVerdict::Conflict,
             None => OverlayVerdict::Good,
         };
         self.overlays()
-            .map(|own| {
-                let object = serde_json::to_value(&*own.overlay).unwrap_or_default();
-                (own.meta.name.clone(), verdict(&own.meta.name, &object))
-            })
+            .map(|own| (own.meta.name.clone(), verdict(own)))
             .collect()
     }
 }

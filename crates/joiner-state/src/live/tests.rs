@@ -3,6 +3,7 @@
 mod annotations;
 mod containers;
 mod doomed;
+mod ground;
 mod kinds;
 mod pools;
 
