@@ -85,6 +85,7 @@ impl Overlays {
         let known = ctx.catalogs.lists();
         let (lists, missing) = catalogs(&*ctx.cloud, &known, &now).await;
         let verdicts = now.overlay_verdicts(&lists);
+        let verdicts = verdicts.map_err(|error| Failure::Other(error.to_string()))?;
         let mut next = Next::Again(EVERY);
         for (overlay, finished) in news(&now, &verdicts, ctx.clock.now()) {
             if !write(ctx, overlay, &finished).await? {
@@ -220,7 +221,9 @@ mod tests {
         }
         let now = made(objects);
         let class = now.pool("p").unwrap().class.clone();
-        let verdicts = now.overlay_verdicts(&[(class, types())].into_iter().collect());
+        let verdicts = now
+            .overlay_verdicts(&[(class, types())].into_iter().collect())
+            .unwrap();
         let news = news(&now, &verdicts, at(2_000_000_000));
         let one = |(overlay, finished): &(&LiveOverlay, Finished)| {
             let own = finished.conditions.condition(VALIDATION_SUCCEEDED).unwrap();
@@ -310,7 +313,7 @@ mod tests {
         let judged = || {
             let asked = catalogs(&cloud, &Lists::new(), &now).now_or_never();
             let (lists, missing) = asked.unwrap();
-            let verdicts = now.overlay_verdicts(&lists);
+            let verdicts = now.overlay_verdicts(&lists).unwrap();
             let good = |own: &(Name, OverlayVerdict)| own.1 == OverlayVerdict::Good;
             let good = verdicts.into_iter().filter(good);
             (
@@ -350,7 +353,7 @@ mod tests {
     fn what_is_known_already_is_not_written_again() {
         let spec = json!({"spec": price(0, json!([]))});
         let first = made(vec![any(Kind::NodeOverlay, "o", spec.clone())]);
-        let verdicts = first.overlay_verdicts(&BTreeMap::new());
+        let verdicts = first.overlay_verdicts(&BTreeMap::new()).unwrap();
         let written = news(&first, &verdicts, at(100)).pop().unwrap().1;
         let status = json!({"status": {"conditions": written.to_value()}});
         let second = made(vec![any(Kind::NodeOverlay, "o", merged(spec, status))]);

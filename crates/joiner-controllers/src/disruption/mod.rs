@@ -49,7 +49,7 @@ use crate::claim::Terms;
 use crate::claim_template::claim_without_pods;
 use crate::context::{Ctx, Failure};
 use crate::nominations::Successor;
-use crate::provisioning::{claims, in_background};
+use crate::provisioning::{claims, in_background, unreadable};
 use crate::static_pools::{Reserved, room_for_one};
 use crate::turns::{self, Move, Turn};
 
@@ -255,6 +255,7 @@ async fn look<T: Send + 'static>(
             planned: &BTreeSet::new(),
             headroom: &[],
         });
+        let asked = asked.inspect_err(|error| unreadable(NAME, error)).ok()?;
         let facts = Facts {
             snapshot: &snapshot,
             nominations: &nominations,
@@ -297,9 +298,9 @@ async fn look<T: Send + 'static>(
             command,
         });
         let orders = orders.collect();
-        (answer, orders)
+        Some((answer, orders))
     })
-    .await
+    .await?
 }
 
 /// Pods that a command moves, by workload.

@@ -24,6 +24,7 @@ use jiff::Timestamp;
 use joiner_cloud::Cloud;
 use joiner_model::{Name, Plan, Policy, Problem};
 use joiner_runtime::{ApiFailure, Written};
+use joiner_state::ReadError;
 use joiner_state::live::{
     Ask, Asked, Change, Conditions as _, Kind, LiveClaim, LivePod, PLANNED, Snapshot, VirtualPod,
 };
@@ -293,11 +294,12 @@ async fn plan(ctx: &Ctx, now: Arc<Snapshot>, headroom: Vec<VirtualPod>) -> Optio
             headroom: &headroom,
         };
         let asked = now.problem(&ask);
+        let asked = asked.inspect_err(|error| unreadable(NAME, error)).ok()?;
         let plan = joiner_solver::solve(&asked.problem);
         let violations = joiner_verify::check(&asked.problem, &plan);
-        (asked, plan, violations)
+        Some((asked, plan, violations))
     };
-    let (asked, plan, violations) = in_background(work).await?;
+    let (asked, plan, violations) = in_background(work).await??;
     if violations.is_empty() {
         return Some((asked, plan));
     }
@@ -309,6 +311,11 @@ async fn plan(ctx: &Ctx, now: Arc<Snapshot>, headroom: Vec<VirtualPod>) -> Optio
         first.join("; ")
     );
     None
+}
+
+/// Says that nothing can be decided, and nothing is changed.
+pub(crate) fn unreadable(controller: &str, error: &ReadError) {
+    tracing::error!(controller, %error, "the cluster cannot be planned for, nothing is changed");
 }
 
 /// Runs long work beside the runtime's own threads. On a paused clock it runs in place: time must

@@ -7,6 +7,7 @@ use joiner_model::{InstanceType, Name};
 
 use super::LiveOverlay;
 use super::snapshot::Snapshot;
+use crate::error::ReadError;
 use crate::overlay::{fault, judged};
 use crate::pools::NodeClassRef;
 use crate::problem::Catalog;
@@ -25,17 +26,19 @@ pub enum OverlayVerdict {
 impl Snapshot {
     /// What becomes of each overlay, by the rules of [`Snapshot::problem`]. Pools whose class has
     /// no catalog say nothing.
-    #[must_use]
+    ///
+    /// # Errors
+    /// When the cluster cannot be made a problem.
     pub fn overlay_verdicts(
         &self,
         catalogs: &BTreeMap<NodeClassRef, Arc<Vec<InstanceType>>>,
-    ) -> BTreeMap<Name, OverlayVerdict> {
+    ) -> Result<BTreeMap<Name, OverlayVerdict>, ReadError> {
         let (objects, overlays) = (*self.ground()).clone().without_overlays();
         let mut catalog = Catalog::default();
         for (class, types) in catalogs {
-            catalog = catalog.with_class(class.clone(), types.as_ref().clone());
+            catalog = catalog.with_class(class.clone(), Arc::clone(types));
         }
-        let problem = objects.problem(catalog).unwrap_or_default().problem;
+        let problem = objects.problem(catalog)?.problem;
         let judged = judged(overlays, &problem);
         let in_conflict: BTreeSet<&Name> =
             judged.conflicts.iter().map(|own| &own.overlay).collect();
@@ -44,8 +47,8 @@ impl Snapshot {
             None if in_conflict.contains(&own.meta.name) => OverlayVerdict::Conflict,
             None => OverlayVerdict::Good,
         };
-        self.overlays()
-            .map(|own| (own.meta.name.clone(), verdict(own)))
-            .collect()
+        let verdicts = self.overlays();
+        let verdicts = verdicts.map(|own| (own.meta.name.clone(), verdict(own)));
+        Ok(verdicts.collect())
     }
 }

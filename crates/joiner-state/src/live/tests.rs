@@ -106,6 +106,7 @@ fn asked(now: &Snapshot) -> Asked {
         planned: &BTreeSet::new(),
         headroom: &[],
     })
+    .unwrap()
 }
 
 fn on_node(name: &str) -> Value {
@@ -130,7 +131,7 @@ fn nobody_looks_for_a_place_for_pods_that_have_a_plan() {
         planned: &planned,
         headroom: &[],
     });
-    assert_eq!(asked.problem.pending().count(), 0);
+    assert_eq!(asked.unwrap().problem.pending().count(), 0);
 }
 
 #[test]

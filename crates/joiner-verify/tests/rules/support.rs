@@ -32,7 +32,8 @@ impl Case {
             types: vec![
                 instance_type("small", 2000, 4, 100_000_000),
                 instance_type("large", 8000, 16, 400_000_000),
-            ],
+            ]
+            .into(),
             pools: vec![pool("general", &[SMALL, LARGE])],
             ..Problem::default()
         };

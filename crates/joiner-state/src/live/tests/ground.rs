@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::objects::Objects;
+use joiner_model::Problem;
 
 fn read(objects: &[Value]) -> Objects {
     let mut read = Objects::trusting();
@@ -93,4 +94,53 @@ fn only_what_is_ground_makes_it_anew() {
     assert!(Arc::ptr_eq(&before, &now.ground()), "of a snapshot before");
     state.remove(Kind::NodePool, &other);
     assert!(state.snapshot().ground().pools.is_empty());
+}
+
+fn problem(now: &Snapshot, catalogs: &BTreeMap<NodeClassRef, Arc<Vec<InstanceType>>>) -> Problem {
+    let ask = Ask {
+        catalogs,
+        policy: Policy::default(),
+        now: Timestamp::UNIX_EPOCH,
+        planned: &BTreeSet::new(),
+        headroom: &[],
+    };
+    now.problem(&ask).unwrap().problem
+}
+
+#[test]
+fn a_problem_shares_its_catalog_and_copies_what_overlays_change() {
+    let mut state = ClusterState::default();
+    state.apply(Kind::NodePool, &pool());
+    let (class, small) = catalogs().pop_first().unwrap();
+    let mut large = small[0].clone();
+    large.name = "large".into();
+    large.labels = BTreeMap::from([(keys::INSTANCE_TYPE.into(), vec!["large".into()])]);
+    let list = Arc::new(vec![small[0].clone(), large]);
+    let catalogs = BTreeMap::from([(class, Arc::clone(&list))]);
+    let plain = problem(&state.snapshot(), &catalogs);
+    assert_eq!(plain.types.len(), 2);
+    for ix in 0..2 {
+        assert!(std::ptr::eq(
+            &raw const plain.types[ix],
+            &raw const list[ix]
+        ));
+    }
+    let overlay = json!({"apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay",
+        "metadata": {"name": "own", "uid": "u", "resourceVersion": "1"},
+        "spec": {"price": "7", "requirements": [{"key": "node.kubernetes.io/instance-type",
+            "operator": "In", "values": ["large"]}]}});
+    state.apply(Kind::NodeOverlay, &overlay);
+    let changed = problem(&state.snapshot(), &catalogs);
+    assert_eq!(changed.types.len(), 3);
+    assert!(std::ptr::eq(
+        &raw const changed.types[1],
+        &raw const list[1]
+    ));
+    let own: Vec<(&str, u64)> = (changed.pools[0].types.iter())
+        .map(|ix| {
+            let own = &changed[*ix];
+            (&*own.name, own.offerings[0].price.get())
+        })
+        .collect();
+    assert_eq!(own, [("small", 100), ("large", 7_000_000_000)]);
 }
