@@ -114,7 +114,7 @@ impl Objects {
             ));
         }
         for ((pool_ix, type_ix), changes) in judged.changes {
-            let copy = changes.applied_to(&problem.types[type_ix.0 as usize]);
+            let copy = changes.applied_to(&problem[type_ix]);
             let copy_ix = TypeIx(u32::try_from(problem.types.len()).unwrap_or(u32::MAX));
             problem.types.push(copy);
             let types = &mut problem.pools[pool_ix].types;
@@ -155,7 +155,7 @@ pub(crate) fn judged(mut overlays: Vec<OverlayRecord>, problem: &Problem) -> Jud
             conflicts.push(Conflict {
                 overlay: overlay.name.clone(),
                 weight: overlay.weight,
-                instance_type: problem.types[hit.type_ix.0 as usize].name.clone(),
+                instance_type: problem[hit.type_ix].name.clone(),
                 pool: problem.pools[hit.pool_ix].name.clone(),
             });
             continue;
@@ -300,7 +300,7 @@ fn hits(overlay: &OverlayRecord, problem: &Problem) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (pool_ix, pool) in problem.pools.iter().enumerate() {
         for type_ix in &pool.types {
-            let instance_type = &problem.types[type_ix.0 as usize];
+            let instance_type = &problem[*type_ix];
             let offerings = matching(overlay, pool, instance_type);
             if !offerings.is_empty() {
                 hits.push(Hit {

@@ -252,8 +252,8 @@ fn planned(claim: &LiveClaim, problem: &Problem) -> Option<Node> {
         .pools
         .iter()
         .find(|pool| Some(&*pool.name) == claim.pool())?;
-    let is_named = |ix: &&TypeIx| problem.types[ix.0 as usize].name == planned.instance_type;
-    let instance_type = &problem.types[pool.types.iter().find(is_named)?.0 as usize];
+    let is_named = |ix: &&TypeIx| problem[**ix].name == planned.instance_type;
+    let instance_type = &problem[*pool.types.iter().find(is_named)?];
     let offering = instance_type.offerings.iter().find(|own| planned.is(own))?;
     let single = |(key, values): (&Name, &Vec<Name>)| match values.as_slice() {
         [value] => Some((key.clone(), value.clone())),

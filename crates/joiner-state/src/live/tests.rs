@@ -338,9 +338,7 @@ fn pods_of_a_node_that_goes_need_a_place() {
     let pending = |state: &ClusterState| {
         let asked = asked(&state.snapshot());
         let problem = asked.problem;
-        let names = problem
-            .pending()
-            .map(|ix| problem.pods[ix.0 as usize].name.to_string());
+        let names = problem.pending().map(|ix| problem[ix].name.to_string());
         names.collect::<Vec<_>>()
     };
     assert!(pending(&state).is_empty());

@@ -78,7 +78,7 @@ impl Case {
     }
 
     pub(crate) fn claim(&mut self, pod: PodIx, claim: &str) {
-        self.problem.pods[pod.0 as usize].claims = Box::new([Claim {
+        self.problem[pod].claims = Box::new([Claim {
             driver: "ebs".into(),
             claim: claim.into(),
         }]);
@@ -217,7 +217,7 @@ impl Case {
     }
 
     pub(crate) fn shape_of(&mut self, pod: PodIx) -> &mut PodShape {
-        let shape = self.problem.pods[pod.0 as usize].shape.0 as usize;
+        let shape = self.problem[pod].shape.0 as usize;
         &mut self.problem.shapes[shape]
     }
 }
