@@ -90,6 +90,7 @@ impl Overlays {
         let known = self.catalogs.lists();
         let (lists, missing) = catalogs(&*self.cloud, &known, now).await;
         let verdicts = now.overlay_verdicts(&lists);
+        let verdicts = verdicts.map_err(|error| Failure::Other(error.to_string()))?;
         let mut conflict = None;
         for (overlay, finished) in news(now, &verdicts, self.shared.clock.now()) {
             match self.write(overlay, finished).await {
@@ -216,7 +217,9 @@ mod tests {
         }
         let now = made(objects);
         let class = now.pool("p").unwrap().class.clone();
-        let verdicts = now.overlay_verdicts(&[(class, types())].into_iter().collect());
+        let verdicts = now
+            .overlay_verdicts(&[(class, types())].into_iter().collect())
+            .unwrap();
         let news = news(&now, &verdicts, at(2_000_000_000));
         let one = |(overlay, finished): &(&LiveOverlay, Finished)| {
             let condition = finished.conditions.condition(&VALIDATION_SUCCEEDED);
@@ -306,7 +309,7 @@ mod tests {
         let judged = || {
             let asked = catalogs(&cloud, &Lists::new(), &now).now_or_never();
             let (lists, missing) = asked.unwrap();
-            let verdicts = now.overlay_verdicts(&lists);
+            let verdicts = now.overlay_verdicts(&lists).unwrap();
             let verdicts = verdicts.into_iter();
             let good = verdicts.filter(|(_, verdict)| *verdict == OverlayVerdict::Good);
             let names: Vec<String> = good.map(|(name, _)| name.to_string()).collect();
@@ -344,7 +347,7 @@ mod tests {
     fn what_is_known_already_is_not_written_again() {
         let spec = json!({"spec": price(0, json!([]))});
         let first = made(vec![any(Kind::NodeOverlay, "o", spec.clone())]);
-        let verdicts = first.overlay_verdicts(&BTreeMap::new());
+        let verdicts = first.overlay_verdicts(&BTreeMap::new()).unwrap();
         let written = news(&first, &verdicts, at(100)).pop().unwrap().1;
         let status = json!({"status": {"conditions": written.to_value()}});
         let second = made(vec![any(Kind::NodeOverlay, "o", merged(spec, status))]);

@@ -37,7 +37,7 @@ pub fn decide(fleet: &Fleet<'_>, memory: &Memory) -> Decision {
     for m in &empty.members {
         let member = &mut others.members[*m];
         member.in_command = true;
-        problem.nodes[member.node.0 as usize].closed = true;
+        problem[member.node].closed = true;
     }
     let others = Fleet {
         problem: &problem,

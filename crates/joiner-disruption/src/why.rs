@@ -248,7 +248,7 @@ pub fn pins(fleet: &Fleet<'_>, verdicts: &[Verdict]) -> Vec<Option<Pin>> {
 /// The largest pod of a member that fits no hole elsewhere.
 fn tightest(fleet: &Fleet<'_>, rooms: &Rooms, member: &Member) -> Option<Pin> {
     let problem = fleet.problem;
-    let name = |pod: PodIx| &problem.pods[pod.0 as usize].name;
+    let name = |pod: PodIx| &problem[pod].name;
     let size = |pod: PodIx| {
         let amounts = problem.shape(pod).requests.iter().map(|(_, amount)| amount);
         (amounts.collect::<Vec<u64>>(), name(pod))

@@ -270,7 +270,7 @@ fn core_357_the_planner_takes_virtual_pods_like_any_other() {
         planned: &BTreeSet::new(),
         headroom: &virtual_pods(&now),
     };
-    let asked = now.problem(&ask);
+    let asked = now.problem(&ask).unwrap();
     let names: Vec<&str> = asked.headroom.iter().map(AsRef::as_ref).collect();
     assert_eq!(names, ["ns/capacity-buffer-b-1", "ns/capacity-buffer-b-2"]);
     assert_eq!(asked.problem.pods.len(), 2);

@@ -42,13 +42,15 @@ fn cluster() -> Cluster {
 }
 
 fn asked(snapshot: &Snapshot, catalogs: &Lists, now: Timestamp) -> Asked {
-    snapshot.problem(&Ask {
-        catalogs,
-        policy: Policy::default(),
-        now,
-        planned: &BTreeSet::new(),
-        headroom: &[],
-    })
+    snapshot
+        .problem(&Ask {
+            catalogs,
+            policy: Policy::default(),
+            now,
+            planned: &BTreeSet::new(),
+            headroom: &[],
+        })
+        .unwrap()
 }
 
 fn members_at(cluster: &Cluster, nominations: &Nominations, now: Timestamp) -> Vec<Member> {

@@ -15,7 +15,7 @@ use super::fleet::{Facts, fleet};
 use super::moves::Book;
 use super::{Disruptor, report};
 use crate::nodeclaim::template::claim_without_pods;
-use crate::provisioning::claims;
+use crate::provisioning::{cannot_be_read, claims};
 use crate::seating::{self, Successor, Turn};
 
 /// A command with everything that is needed to carry it out.
@@ -69,6 +69,7 @@ pub(super) async fn look<T: Send + 'static>(
             planned: &BTreeSet::new(),
             headroom: &[],
         });
+        let problem = problem.inspect_err(cannot_be_read).ok()?;
         let facts = Facts {
             snapshot,
             nominations: &asked.nominations,
@@ -83,9 +84,9 @@ pub(super) async fn look<T: Send + 'static>(
         let (commands, answer) = ask(&fleet);
         let commands = legal(&fleet, commands);
         let order = |command| order(snapshot, &fleet, command, asked.seating.is_on());
-        (answer, commands.into_iter().map(order).collect())
+        Some((answer, commands.into_iter().map(order).collect()))
     };
-    disruptor.background.run(work).await
+    disruptor.background.run(work).await?
 }
 
 /// The commands that the verifier accepts, each with those before it.

@@ -96,6 +96,7 @@ fn asked(now: &Snapshot, min_values: MinValuesPolicy) -> Asked {
         planned: &BTreeSet::new(),
         headroom: &[],
     })
+    .unwrap()
 }
 
 /// The only claim that is made for what waits.

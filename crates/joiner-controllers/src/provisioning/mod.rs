@@ -24,6 +24,7 @@ use joiner_engine::{Controller, Shared};
 use joiner_model::Policy;
 
 pub use self::nominations::Nominations;
+pub(crate) use self::plan::cannot_be_read;
 use crate::background::Background;
 use crate::capacity_buffer::Headroom;
 use crate::catalogs::Catalogs;

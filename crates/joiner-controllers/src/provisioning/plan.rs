@@ -8,6 +8,7 @@ use joiner_cloud::Cloud;
 use joiner_model::{Name, Plan, Problem};
 use joiner_runtime::metric_names::SCHEDULING_DURATION;
 use joiner_runtime::{ApiFailure, Written};
+use joiner_state::ReadError;
 use joiner_state::live::{Ask, Asked, Kind, PLANNED, Snapshot, VirtualPod};
 
 use super::claims::{self, NewClaim};
@@ -116,12 +117,12 @@ async fn solve(
             planned: &planned,
             headroom: &headroom,
         };
-        let asked = now.problem(&ask);
+        let asked = now.problem(&ask).inspect_err(cannot_be_read).ok()?;
         let plan = joiner_solver::solve(&asked.problem);
         let violations = joiner_verify::check(&asked.problem, &plan);
-        (asked, plan, violations)
+        Some((asked, plan, violations))
     };
-    let (asked, plan, violations) = planner.background.run(work).await?;
+    let (asked, plan, violations) = planner.background.run(work).await??;
     if violations.is_empty() {
         return Some((asked, plan));
     }
@@ -132,6 +133,11 @@ async fn solve(
         first.join("; ")
     );
     None
+}
+
+/// Says that nothing can be decided, and nothing is changed.
+pub(crate) fn cannot_be_read(error: &ReadError) {
+    tracing::error!(%error, "the cluster cannot be planned for, nothing is changed");
 }
 
 /// Creates the claims of a plan. Returns those that exist now, by index of the launch.

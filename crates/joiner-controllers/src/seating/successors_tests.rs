@@ -63,6 +63,7 @@ fn turns_of(cluster: Cluster, plan: &[(&str, &[&str])], is_tight: bool) -> Vec<T
         planned: &BTreeSet::new(),
         headroom: &[],
     });
+    let asked = asked.unwrap();
     let facts = Facts {
         snapshot: &snapshot,
         nominations: &Nominations::default(),

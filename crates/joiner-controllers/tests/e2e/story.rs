@@ -89,7 +89,13 @@ fn floor(stage: &Stage) -> NanoDollars {
         planned: &BTreeSet::new(),
         headroom: &[],
     };
-    let mut problem = autoscaler.shared().world.snapshot().problem(&ask).problem;
+    let mut problem = autoscaler
+        .shared()
+        .world
+        .snapshot()
+        .problem(&ask)
+        .unwrap()
+        .problem;
     for pod in &mut problem.pods {
         pod.node = None;
     }

@@ -162,9 +162,7 @@ fn worth(
 /// one member at a time.
 fn is_one_by_one(fleet: &Fleet<'_>, members: &[usize], launches: &[Launch]) -> bool {
     let shapes = |pods: &mut dyn Iterator<Item = PodIx>| -> Vec<ShapeIx> {
-        let mut all: Vec<ShapeIx> = pods
-            .map(|pod| fleet.problem.pods[pod.0 as usize].shape)
-            .collect();
+        let mut all: Vec<ShapeIx> = pods.map(|pod| fleet.problem[pod].shape).collect();
         all.sort_unstable();
         all
     };
@@ -190,7 +188,7 @@ fn swaps(fleet: &Fleet<'_>, members: &[usize], launches: &[Launch]) -> Vec<usize
     left.sort_by_key(|m| std::cmp::Reverse(cost::disruption(&fleet.members[*m])));
     let mut swapped = Vec::new();
     for launch in launches {
-        let name = &fleet.problem.types[launch.offering.0.0 as usize].name;
+        let name = &fleet.problem[launch.offering.0].name;
         let same = left.iter().position(|m| {
             let member = &fleet.members[*m];
             member.type_name == *name && member.price.is_some_and(|price| launch.price >= price)
@@ -217,7 +215,7 @@ pub(crate) fn pin(
     stranded: &[(PodIx, String)],
     rooms: Option<&bounds::Rooms>,
 ) -> Option<Pin> {
-    let name = |pod: PodIx| &fleet.problem.pods[pod.0 as usize].name;
+    let name = |pod: PodIx| &fleet.problem[pod].name;
     let (pod, because) = stranded.iter().min_by_key(|(pod, _)| name(*pod))?;
     let hole = rooms.and_then(|rooms| rooms.largest_hole(fleet, *pod));
     Some(Pin {

@@ -415,8 +415,7 @@ impl Search<'_, '_, '_> {
         };
         let fleet = self.pass.fleet;
         let pods = fleet.members[m].pods.iter();
-        let mut same =
-            pods.filter(|moved| fleet.problem.pods[moved.pod.0 as usize].name == found.pod);
+        let mut same = pods.filter(|moved| fleet.problem[moved.pod].name == found.pod);
         if let Some(moved) = same.next() {
             let one = [(moved.pod, String::new())];
             let pinned = pin(fleet, &one, Some(self.pass.rooms));

@@ -193,7 +193,7 @@ fn core_296_offerings_that_are_not_allowed_do_not_count_as_savings() {
     let command = only(stage.decide());
     let launch = &command.plan.launches[0];
     let (ty, offering) = launch.offering;
-    let sold = &stage.problem.types[ty.0 as usize].offerings[offering.0 as usize];
+    let sold = &stage.problem[ty].offerings[offering.0 as usize];
     let paid = sold.labels.get(joiner_model::keys::CAPACITY_TYPE);
     assert_eq!(paid.map(AsRef::as_ref), Some("on-demand"));
     assert_eq!(command.price_after, sold.price);

@@ -298,10 +298,10 @@ impl Stage {
         for m in &command.members {
             let member = &mut self.members[*m];
             (member.in_command, member.deleting) = (true, true);
-            let node = &mut self.problem.nodes[member.node.0 as usize];
+            let node = &mut self.problem[member.node];
             (node.closed, node.pool) = (true, None);
             for moved in &member.pods {
-                self.problem.pods[moved.pod.0 as usize].node = None;
+                self.problem[moved.pod].node = None;
             }
         }
         self.count();
@@ -311,7 +311,7 @@ impl Stage {
     pub(crate) fn apply(&mut self, command: &Command) {
         for placement in &command.plan.placements {
             for pod in &placement.pods {
-                self.problem.pods[pod.0 as usize].node = Some(placement.node);
+                self.problem[*pod].node = Some(placement.node);
             }
         }
         let n_before = self.problem.nodes.len();
@@ -321,7 +321,7 @@ impl Stage {
             let made = launched(&self.problem, launch, self.n_launched);
             self.problem.nodes.push(made);
             for pod in &launch.pods {
-                self.problem.pods[pod.0 as usize].node = Some(node);
+                self.problem[*pod].node = Some(node);
             }
         }
         for m in &command.members {
@@ -350,9 +350,9 @@ fn price_of(problem: &Problem, node: &Node) -> Option<NanoDollars> {
 
 fn launched(problem: &Problem, launch: &joiner_model::Launch, number: usize) -> Node {
     let (ty, offering) = launch.offering;
-    let ty = &problem.types[ty.0 as usize];
+    let ty = &problem[ty];
     let offering = &ty.offerings[offering.0 as usize];
-    let pool = &problem.pools[launch.pool.0 as usize];
+    let pool = &problem[launch.pool];
     let name: Name = format!("new-{number}").into();
     let own = ty
         .labels

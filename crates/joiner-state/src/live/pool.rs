@@ -54,10 +54,8 @@ impl Live for LivePool {
     }
 
     fn add_to(&self, objects: &mut Objects) {
-        if let Ok(object) = serde_json::to_value(&*self.pool) {
-            // The server has admitted it; what is odd about it all the same is left out.
-            let _ = accept(objects, &object);
-        }
+        // The server has admitted it; what is odd about it all the same is left out.
+        let _ = objects.add_admitted_pool(&self.pool);
     }
 }
 

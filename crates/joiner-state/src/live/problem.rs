@@ -13,6 +13,7 @@ use super::reading::accept;
 use super::snapshot::Snapshot;
 use super::{LiveClaim, LiveNode, LivePod};
 use crate::draft::DraftIx;
+use crate::error::ReadError;
 use crate::objects::{Objects, Stage};
 use crate::pools::NodeClassRef;
 use crate::problem::Catalog;
@@ -98,8 +99,10 @@ impl Snapshot {
     }
 
     /// The problem of finding a place for every pod that waits for one.
-    #[must_use]
-    pub fn problem(&self, ask: &Ask<'_>) -> Asked {
+    ///
+    /// # Errors
+    /// When there are more pods than can be planned for.
+    pub fn problem(&self, ask: &Ask<'_>) -> Result<Asked, ReadError> {
         let mut objects = (*self.ground()).clone();
         objects.spread_defaults.clone_from(&self.spread_defaults);
         objects.choices.clone_from(&self.choices);
@@ -110,10 +113,9 @@ impl Snapshot {
         let headroom = add_headroom(&mut objects, ask.headroom);
         let mut catalog = Catalog::default();
         for (class, types) in ask.catalogs {
-            catalog = catalog.with_class(class.clone(), types.as_ref().clone());
+            catalog = catalog.with_class(class.clone(), Arc::clone(types));
         }
-        // Too many pods is the only way to fail, and more than a cluster can have.
-        let mut problem = objects.problem(catalog).unwrap_or_default().problem;
+        let mut problem = objects.problem(catalog)?.problem;
         problem.policy = ask.policy;
         for node in &mut problem.nodes {
             if leaving.contains(&node.name) {
@@ -135,7 +137,7 @@ impl Snapshot {
             }
         }
         asked.problem = problem;
-        asked
+        Ok(asked)
     }
 
     fn leaving(&self) -> BTreeSet<Name> {
@@ -250,8 +252,8 @@ fn planned(claim: &LiveClaim, problem: &Problem) -> Option<Node> {
         .pools
         .iter()
         .find(|pool| Some(&*pool.name) == claim.pool())?;
-    let is_named = |ix: &&TypeIx| problem.types[ix.0 as usize].name == planned.instance_type;
-    let instance_type = &problem.types[pool.types.iter().find(is_named)?.0 as usize];
+    let is_named = |ix: &&TypeIx| problem[**ix].name == planned.instance_type;
+    let instance_type = &problem[*pool.types.iter().find(is_named)?];
     let offering = instance_type.offerings.iter().find(|own| planned.is(own))?;
     let single = |(key, values): (&Name, &Vec<Name>)| match values.as_slice() {
         [value] => Some((key.clone(), value.clone())),

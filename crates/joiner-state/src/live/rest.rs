@@ -123,10 +123,8 @@ impl Live for LiveOverlay {
     }
 
     fn add_to(&self, objects: &mut Objects) {
-        if let Ok(object) = serde_json::to_value(&*self.overlay) {
-            // The server has admitted it; what is odd about it all the same is left out.
-            let _ = accept(objects, &object);
-        }
+        // The server has admitted it; what is odd about it all the same is left out.
+        let _ = objects.add_admitted_overlay(&self.overlay);
     }
 }
 

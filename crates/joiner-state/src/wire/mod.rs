@@ -38,6 +38,7 @@ pub(crate) mod node;
 pub(crate) mod pod;
 pub(crate) mod pool;
 pub(crate) mod strict;
+mod typed;
 pub(crate) mod volume;
 pub(crate) mod workload;
 
