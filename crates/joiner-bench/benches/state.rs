@@ -79,7 +79,10 @@ fn main() {
     let with_a_shape = each(rss_bytes() - before, SHAPES);
     figures.insert("bytes_per_pod_with_a_shape", with_a_shape);
     black_box(&state);
-    #[expect(clippy::print_stdout, reason = "the figures are for whoever ran this")]
+    #[expect(
+        clippy::print_stdout,
+        reason = "the figures are for the one who ran this"
+    )]
     {
         println!("{}", json!(figures));
     }

@@ -166,11 +166,11 @@ mod tests {
     }
 
     fn list(names: &[&str]) -> Arc<Vec<InstanceType>> {
-        Arc::new(names.iter().map(|own| named(own)).collect())
+        Arc::new(names.iter().map(|name| named(name)).collect())
     }
 
     fn names(types: &InstanceTypes) -> Vec<&str> {
-        types.iter().map(|own| &*own.name).collect()
+        types.iter().map(|found| &*found.name).collect()
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_nobody_elses() {
+    fn a_change_stays_with_its_copy() {
         let shared = list(&["a", "b"]);
         let mut types = InstanceTypes::default();
         let _ = types.append(Arc::clone(&shared));
@@ -204,8 +204,8 @@ mod tests {
         assert_eq!(names(&types), ["changed", "b", "c"]);
         assert_eq!(names(&other), ["a", "b"]);
         assert_eq!(&*shared[0].name, "a");
-        for own in &mut types {
-            own.name = format!("{}2", own.name).into();
+        for found in &mut types {
+            found.name = format!("{}2", found.name).into();
         }
         assert_eq!(names(&types), ["changed2", "b2", "c2"]);
         types.clear();

@@ -109,7 +109,7 @@ mod tests {
         let expr = |key: &str, op: SelectorOp, values: &[&str]| SelectorExpr {
             key: key.into(),
             op,
-            values: values.iter().map(|own| Name::from(*own)).collect(),
+            values: values.iter().map(|value| Name::from(*value)).collect(),
         };
         let selector = Selector::new(vec![
             expr("tier", SelectorOp::In, &["b", "a"]),

@@ -55,13 +55,13 @@ pub(crate) fn services_of<'c>(
         .take_while(move |((kind, name), _)| {
             *kind == Kind::Service && name.starts_with(start.as_str())
         })
-        .map(|(_, own)| &**own)
+        .map(|(_, choice)| &**choice)
 }
 
 /// Which pods the owner of a pod with these labels selects. Files often have a Deployment without
 /// the ReplicaSets it made; those select by the labels of the Deployment and a hash.
 pub(crate) fn of_owner(choices: &Choices, owner: &Owner, labels: &Labels) -> Option<Choice> {
-    let find = |kind: Kind, name: Name| choices.get(&(kind, name)).map(|own| (**own).clone());
+    let find = |kind: Kind, name: Name| choices.get(&(kind, name)).map(|choice| (**choice).clone());
     match &*owner.kind {
         "StatefulSet" => find(Kind::StatefulSet, owner.name.clone()),
         "ReplicationController" => find(Kind::ReplicationController, owner.name.clone()),

@@ -48,16 +48,16 @@ impl PodContainer {
 /// The containers of a pod, in the order of its spec: first those that run on, then those before them.
 pub(crate) fn read(spec: &PodSpec<'_>, names: &mut Names) -> Vec<PodContainer> {
     let running = spec.containers.iter().flatten();
-    let running = running.map(|own| (own, ContainerRole::Main));
-    let before = spec.init_containers.iter().flatten().map(|own| {
-        let role = match own.restart_policy.as_deref() {
+    let running = running.map(|container| (container, ContainerRole::Main));
+    let before = spec.init_containers.iter().flatten().map(|container| {
+        let role = match container.restart_policy.as_deref() {
             Some("Always") => ContainerRole::Sidecar,
             _ => ContainerRole::Init,
         };
-        (own, role)
+        (container, role)
     });
     let all = running.chain(before);
-    all.map(|(own, role)| PodContainer::read(own, role, names))
+    all.map(|(container, role)| PodContainer::read(container, role, names))
         .collect()
 }
 

@@ -324,7 +324,7 @@ impl Objects {
         Ok(())
     }
 
-    /// What a pod is by itself, whoever it belongs to.
+    /// What a pod is by itself, whatever it belongs to.
     pub(crate) fn pod_parts(&mut self, pod: &Pod<'_>, name: &str) -> Result<PodParts, ReadError> {
         let (no_meta, no_spec) = (Meta::default(), PodSpec::default());
         let meta = pod.metadata.as_ref().unwrap_or(&no_meta);

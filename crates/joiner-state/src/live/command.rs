@@ -63,9 +63,9 @@ impl CommandIntent {
     ) -> impl Iterator<Item = &'s Arc<LiveClaim>> {
         let members = self.members.iter();
         let members = members.filter_map(|name| snapshot.claim(name));
-        members.filter(|own| {
-            let carried = own.command.as_ref();
-            carried.is_some_and(|own| own.id == self.id)
+        members.filter(|claim| {
+            let carried = claim.command.as_ref();
+            carried.is_some_and(|command| command.id == self.id)
         })
     }
 
@@ -73,8 +73,8 @@ impl CommandIntent {
     #[must_use]
     pub fn is_visible(&self, snapshot: &Snapshot) -> bool {
         self.replacements.iter().all(|name| {
-            let claim = snapshot.claim(name).filter(|own| !own.is_going());
-            claim.is_some_and(|own| own.provider_id.is_some() || own.is_planned())
+            let claim = snapshot.claim(name).filter(|claim| !claim.is_going());
+            claim.is_some_and(|claim| claim.provider_id.is_some() || claim.is_planned())
         })
     }
 

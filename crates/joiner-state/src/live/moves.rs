@@ -21,7 +21,7 @@ pub struct MoveTally(BTreeMap<i64, Hour>);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Hour {
     moves: u32,
-    /// Of so many replicas; 0 when nobody knows.
+    /// Of so many replicas; 0 when that is not known.
     replicas: u32,
 }
 
@@ -56,38 +56,44 @@ impl MoveTally {
     #[must_use]
     pub fn used(&self, now: Timestamp, replicas: u32) -> u32 {
         let counted = self.0.range(window(now));
-        let counted = counted.map(|(_, own)| own.counts(replicas));
+        let counted = counted.map(|(_, moved)| moved.counts(replicas));
         counted.fold(0, u32::saturating_add)
     }
 
     /// With so many more moves of so many replicas now, and without what is too old to count.
     #[must_use]
     pub fn and(&self, now: Timestamp, n: u32, replicas: u32) -> Self {
-        let kept = self.0.range(window(now)).map(|(hour, own)| (*hour, *own));
+        let kept = self
+            .0
+            .range(window(now))
+            .map(|(hour, moved)| (*hour, *moved));
         let mut kept: BTreeMap<i64, Hour> = kept.collect();
-        let own = kept.entry(hour(now)).or_default();
+        let moved = kept.entry(hour(now)).or_default();
         // What was moved before the workload shrank or grew is counted in its size of now.
-        let known = own.replicas == 0 || own.replicas == replicas;
-        own.moves = match known {
-            true => own.moves,
-            false => own.counts(replicas),
+        let known = moved.replicas == 0 || moved.replicas == replicas;
+        moved.moves = match known {
+            true => moved.moves,
+            false => moved.counts(replicas),
         };
-        own.moves = own.moves.saturating_add(n);
-        own.replicas = replicas;
+        moved.moves = moved.moves.saturating_add(n);
+        moved.replicas = replicas;
         Self(kept)
     }
 
     /// With so many fewer, latest first.
     #[must_use]
     pub fn without(&self, now: Timestamp, mut n: u32) -> Self {
-        let kept = self.0.range(window(now)).map(|(hour, own)| (*hour, *own));
+        let kept = self
+            .0
+            .range(window(now))
+            .map(|(hour, moved)| (*hour, *moved));
         let mut kept: BTreeMap<i64, Hour> = kept.collect();
-        for own in kept.values_mut().rev() {
-            let taken = n.min(own.moves);
-            own.moves -= taken;
+        for moved in kept.values_mut().rev() {
+            let taken = n.min(moved.moves);
+            moved.moves -= taken;
             n -= taken;
         }
-        kept.retain(|_, own| own.moves > 0);
+        kept.retain(|_, moved| moved.moves > 0);
         Self(kept)
     }
 
@@ -122,11 +128,11 @@ fn hour_of(part: &str) -> Option<(i64, Hour)> {
     let (hour, counts) = part.split_once('=')?;
     let started: Timestamp = format!("{hour}:00:00Z").parse().ok()?;
     let (moves, replicas) = counts.split_once('/').unwrap_or((counts, "0"));
-    let own = Hour {
+    let moved = Hour {
         moves: moves.parse().ok()?,
         replicas: replicas.parse().ok()?,
     };
-    Some((started.as_second().div_euclid(HOUR), own))
+    Some((started.as_second().div_euclid(HOUR), moved))
 }
 
 fn hour(now: Timestamp) -> i64 {

@@ -39,7 +39,7 @@ impl Planned {
     /// True for the offering that is meant, if it is one of the type that is meant.
     pub(crate) fn is(&self, offering: &Offering) -> bool {
         let has = |labels: &Labels, key: &str, value: &Name| {
-            labels.get(key).is_some_and(|own| own == value)
+            labels.get(key).is_some_and(|found| found == value)
         };
         has(&offering.labels, keys::ZONE, &self.zone)
             && has(&offering.labels, keys::CAPACITY_TYPE, &self.capacity_type)

@@ -139,32 +139,38 @@ impl LivePod {
         let told = pod.metadata.as_ref();
         let at = |text: &Option<wire::Text<'_>>| text.as_deref()?.parse().ok();
         let asked = pod.spec.as_ref();
-        let class = asked.map_or("", |own| wire::text(&own.priority_class_name));
-        let condition =
-            |kind: &str| list(&status["conditions"]).find(|own| own["type"].as_str() == Some(kind));
+        let class = asked.map_or("", |value| wire::text(&value.priority_class_name));
+        let condition = |kind: &str| {
+            list(&status["conditions"]).find(|value| value["type"].as_str() == Some(kind))
+        };
         let scheduled = condition("PodScheduled");
-        let holds = |own: &&Value| own["status"].as_str() == Some("True");
-        let since = |own: &Value| time(&own["lastTransitionTime"]).unwrap_or(Timestamp::UNIX_EPOCH);
+        let holds = |value: &&Value| value["status"].as_str() == Some("True");
+        let since =
+            |value: &Value| time(&value["lastTransitionTime"]).unwrap_or(Timestamp::UNIX_EPOCH);
         let nominated = status["nominatedNodeName"].as_str();
         let nominated = nominated.filter(|node| !node.is_empty());
         // What we proposed to the scheduler is a hint, and no promise.
-        let proposal = condition(PROPOSED).and_then(|own| own["message"].as_str());
+        let proposal = condition(PROPOSED).and_then(|value| value["message"].as_str());
         let is_proposed = nominated.is_some() && proposal == nominated;
         Self {
             name,
             uid: text(&meta["uid"]).into(),
             version: text(&meta["resourceVersion"]).parse().unwrap_or(0),
             created: told
-                .and_then(|own| at(&own.creation_timestamp))
+                .and_then(|value| at(&value.creation_timestamp))
                 .unwrap_or(Timestamp::UNIX_EPOCH),
-            deleting: told.and_then(|own| at(&own.deletion_timestamp)),
-            phase: phase(pod.status.as_ref().map_or("", |own| wire::text(&own.phase))),
+            deleting: told.and_then(|value| at(&value.deletion_timestamp)),
+            phase: phase(
+                pod.status
+                    .as_ref()
+                    .map_or("", |value| wire::text(&value.phase)),
+            ),
             node: parts.node,
             nominated: nominated.filter(|_| !is_proposed).map(Name::from),
             proposed: nominated.filter(|_| is_proposed).map(Name::from),
             looked_at: scheduled.is_some(),
             unschedulable: scheduled
-                .is_some_and(|own| own["reason"].as_str() == Some("Unschedulable")),
+                .is_some_and(|value| value["reason"].as_str() == Some("Unschedulable")),
             ready: condition("Ready").filter(holds).map(since),
             scheduled: scheduled.filter(holds).map(since),
             started: time(&status["startTime"]),
@@ -179,11 +185,11 @@ impl LivePod {
             deletion_cost: text(&meta["annotations"][POD_DELETION_COST])
                 .parse()
                 .unwrap_or(0),
-            priority: asked.and_then(|own| own.priority).unwrap_or(0),
+            priority: asked.and_then(|value| value.priority).unwrap_or(0),
             critical: matches!(class, "system-cluster-critical" | "system-node-critical"),
             tolerates_disrupted: tolerates_disrupted(&draft.shape.tolerations),
             mirror: meta["annotations"]["kubernetes.io/config.mirror"].is_string()
-                || owner.as_ref().is_some_and(|own| &*own.kind == "Node"),
+                || owner.as_ref().is_some_and(|value| &*value.kind == "Node"),
             owner,
             draft,
             volumes: parts.volumes,
@@ -198,11 +204,11 @@ impl LivePod {
             name: self.name.clone(),
             draft,
             node: self.node.clone(),
-            owner: owner.map(|own| own.planned.clone()),
+            owner: owner.map(|value| value.planned.clone()),
             volumes: self.volumes.clone(),
             created: self.is_daemon().then_some(self.created),
             stage: self.stage,
-            is_selected_by_owner: owner.is_some_and(|own| own.tells_pods),
+            is_selected_by_owner: owner.is_some_and(|value| value.tells_pods),
         }
     }
 
@@ -263,7 +269,7 @@ impl LivePod {
         let (namespace, pod) = (self.namespace(), self.own_name());
         self.volumes
             .iter()
-            .map(move |own| own.claim(namespace, pod))
+            .map(move |value| value.claim(namespace, pod))
     }
 
     /// It ran to its end.
@@ -287,7 +293,9 @@ impl LivePod {
     /// True when a pod of this kind of owner.
     #[must_use]
     pub fn owned_by(&self, kind: &str) -> bool {
-        self.owner.as_ref().is_some_and(|own| &*own.kind == kind)
+        self.owner
+            .as_ref()
+            .is_some_and(|value| &*value.kind == kind)
     }
 
     /// A node is to be bought for it: it waits, and the scheduler found no place.
@@ -321,12 +329,12 @@ impl LivePod {
     /// the other may go to will do.
     #[must_use]
     pub(crate) fn is_easier_than(&self, other: &Self) -> bool {
-        let (own, harder) = (&self.draft.shape, &other.draft.shape);
+        let (value, harder) = (&self.draft.shape, &other.draft.shape);
         self.is_content()
             && self.elsewhere == other.elsewhere
             && self.priority >= other.priority
-            && own.requests.fits(&harder.requests)
-            && (harder.tolerations.iter()).all(|one| own.tolerations.contains(one))
+            && value.requests.fits(&harder.requests)
+            && (harder.tolerations.iter()).all(|one| value.tolerations.contains(one))
     }
 
     /// It takes any node that has room and no taints.

@@ -66,7 +66,7 @@ pub struct Reading<'r> {
     pub(super) keeps_templates: bool,
     /// What selects pods is kept.
     pub(super) keeps_choices: bool,
-    /// Which pods it selects, if somebody will ask.
+    /// Which pods it selects, if that will be asked.
     pub(super) choice: Option<Choice>,
 }
 

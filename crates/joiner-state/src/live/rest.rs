@@ -198,7 +198,7 @@ impl Live for LiveSelecting {
     }
 }
 
-/// What only the planner reads, as it came but for what nobody needs.
+/// What only the planner reads, as it came but for what is not needed.
 #[derive(Clone, Debug)]
 pub(super) struct LiveObject {
     uid: Name,

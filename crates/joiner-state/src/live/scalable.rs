@@ -37,7 +37,7 @@ impl Live for LiveScalable {
 
     fn read(object: &Value, reading: &mut Reading<'_>) -> Result<Self, String> {
         let template = &object["spec"]["template"];
-        // Templates are large, and kept only for whoever needs them.
+        // Templates are large, and kept only where they are needed.
         let template = reading.keeps_templates.then(|| template.clone());
         if selects(reading.kind(), object) {
             reading.choose(object)?;
@@ -69,7 +69,7 @@ fn selector(object: &Value, reading: &mut Reading<'_>) -> Option<Name> {
         return Some(reading.text(text));
     }
     let selector = &object["spec"]["selector"];
-    let selector = Some(selector).filter(|own| own.is_object())?;
+    let selector = Some(selector).filter(|found| found.is_object())?;
     let selector = reading.selector(selector).ok()??;
     Some(reading.text(&selector.to_string()))
 }

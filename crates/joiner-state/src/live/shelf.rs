@@ -78,7 +78,7 @@ impl<L: Live> AnyShelf for Shelf<L> {
     }
 
     fn identity(&self, name: &str) -> Option<(&Name, u64)> {
-        self.0.get(name).map(|own| own.identity())
+        self.0.get(name).map(|object| object.identity())
     }
 
     fn about(&self, name: &str) -> Option<&Name> {
@@ -90,14 +90,14 @@ impl<L: Live> AnyShelf for Shelf<L> {
     }
 
     fn add_to(&self, objects: &mut Objects) {
-        for own in self.0.values() {
-            own.add_to(objects);
+        for object in self.0.values() {
+            object.add_to(objects);
         }
     }
 
     fn put(&mut self, object: &Value, reading: &mut Reading<'_>) -> Result<(), String> {
-        let own = L::read(object, reading)?;
-        self.0.insert(reading.name.clone(), Arc::new(own));
+        let object = L::read(object, reading)?;
+        self.0.insert(reading.name.clone(), Arc::new(object));
         Ok(())
     }
 
@@ -185,13 +185,13 @@ impl<L: Indexed> AnyShelf for IndexedShelf<L> {
     }
 
     fn put(&mut self, object: &Value, reading: &mut Reading<'_>) -> Result<(), String> {
-        let own = L::read(object, reading)?;
+        let object = L::read(object, reading)?;
         let name = &reading.name;
         if let Some(before) = self.objects.get(name) {
             before.leave(name, &mut self.index);
         }
-        own.enter(name, &mut self.index);
-        self.objects.0.insert(name.clone(), Arc::new(own));
+        object.enter(name, &mut self.index);
+        self.objects.0.insert(name.clone(), Arc::new(object));
         Ok(())
     }
 

@@ -124,7 +124,7 @@ impl ClusterState {
         self
     }
 
-    /// The same, keeping objects of these kinds, too. Whoever follows them tells of them; they are read
+    /// The same, keeping objects of these kinds, too. Their watches tell of them; they are read
     /// with [`Snapshot::all`] and [`Snapshot::get`].
     #[must_use]
     pub fn with<L: Live>(mut self) -> Self {

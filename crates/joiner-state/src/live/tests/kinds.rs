@@ -110,7 +110,7 @@ fn lists_ends_and_faults_are_those_of_any_kind() {
 }
 
 #[test]
-fn what_nobody_keeps_is_told() {
+fn what_is_not_kept_is_told() {
     let mut state = ClusterState::default();
     assert!(
         state
