@@ -7,7 +7,8 @@ use joiner_api::conditions as condition;
 use joiner_api::labels::{CAPACITY_TYPE, DO_NOT_DISRUPT, INSTANCE_TYPE, ZONE};
 use joiner_api::types::{ConsolidationPolicy, NodePoolSpec};
 use joiner_disruption::{
-    Budget, EvictionCost, Fleet, Member, Moved, Policy, PoolTerms, Reason, Settings, cost,
+    Budget, EvictionCost, Fleet, Member, Moved, NodeOwner, Policy, PoolTerms, Reason, Settings,
+    cost,
 };
 use joiner_model::{Name, NanoDollars, NodeIx, PodIx, Problem};
 use joiner_state::live::{Conditions as _, LiveClaim, LiveNode, LivePod, LivePool, Snapshot};
@@ -162,7 +163,7 @@ fn member(
     Member {
         node: ix,
         name: node.name().clone(),
-        claim: claim.name().clone(),
+        owner: NodeOwner::Claim(claim.name().clone()),
         pool,
         price: index.price(node),
         capacity_type: label(CAPACITY_TYPE),
@@ -239,6 +240,7 @@ fn terms(pool: &LivePool, snapshot: &Snapshot) -> PoolTerms {
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     PoolTerms {
         name: pool.name().clone(),
+        group_min: None,
         static_replicas: spec.replicas.map(|n| u32::try_from(n).unwrap_or(0)),
         policy: match policy {
             Some(ConsolidationPolicy::WhenEmpty) => Policy::WhenEmpty,

@@ -51,7 +51,7 @@ pub(super) fn judged(fleet: &Fleet<'_>, decision: &Decision) -> Vec<Judged> {
     let members = fleet.members.iter().zip(verdicts);
     members
         .map(|(member, (verdict, pin))| Judged {
-            claim: member.claim.clone(),
+            claim: member.claim().cloned().unwrap_or_default(),
             drifted: member.drifted.is_some(),
             kept: kept(fleet, member, verdict.stays.as_ref(), verdict.bound, pin),
             why: verdict.stays.clone(),
@@ -99,7 +99,7 @@ fn said(why: &Why, member: &Member) -> String {
 
 fn machine(fleet: &Fleet<'_>, member: &Member) -> Machine {
     Machine {
-        node_claim: member.claim.to_string(),
+        node_claim: member.claim().map_or_else(String::new, ToString::to_string),
         node: member.name.to_string(),
         node_pool: fleet.terms(member).name.to_string(),
         instance_type: member.type_name.to_string(),

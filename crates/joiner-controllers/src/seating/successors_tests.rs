@@ -92,6 +92,7 @@ fn turns_of(cluster: Cluster, plan: &[(&str, &[&str])], is_tight: bool) -> Vec<T
         method: Method::Single,
         members: vec![0],
         claims: vec!["c".into()],
+        group_nodes: Vec::new(),
         plan: Plan {
             placements: placements.collect(),
             ..Plan::default()

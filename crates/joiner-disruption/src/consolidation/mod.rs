@@ -30,7 +30,8 @@ pub(crate) use search::{Pass, Report, decide};
 pub fn judgements(fleet: &Fleet<'_>, command: &Command) -> Vec<Judgement> {
     match command.method {
         Method::Multi | Method::Single => {
-            balanced::judged(fleet, &command.members, command.savings())
+            let judged = balanced::judged(fleet, &command.members, command.savings());
+            judged.into_iter().map(|(_, judgement)| judgement).collect()
         }
         Method::Empty | Method::StaticDrift | Method::Drift => Vec::new(),
     }
@@ -232,6 +233,7 @@ impl Offer {
     pub(crate) fn command(self, fleet: &Fleet<'_>, rooms: &bounds::Rooms) -> Command {
         let price_before = fleet.price(&self.members);
         let price_after = self.plan.cost.price;
+        let (claims, group_nodes) = fleet.leavers(&self.members);
         let n_pods: usize = (self.members.iter())
             .map(|m| fleet.members[*m].pods.len())
             .sum();
@@ -250,11 +252,8 @@ impl Offer {
         Command {
             reason: Reason::Underutilized,
             method,
-            claims: self
-                .members
-                .iter()
-                .map(|m| fleet.members[*m].claim.clone())
-                .collect(),
+            claims,
+            group_nodes,
             why: format!(
                 "{fate}; ${price_before} an hour before, ${price_after} after; \
                  {} for ${}",

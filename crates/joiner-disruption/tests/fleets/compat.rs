@@ -131,6 +131,7 @@ fn core_292_without_totals_nothing_is_approved() {
     let none = Command {
         members: Vec::new(),
         claims: Vec::new(),
+        group_nodes: Vec::new(),
         ..only(balanced(one_too_many()).decide())
     };
     assert!(
