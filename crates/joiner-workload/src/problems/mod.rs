@@ -1,0 +1,41 @@
+//! Recorded situations, one JSON object each, and the answers of this crate to them, one JSON object
+//! each: for comparing with other programs and for replaying what happened somewhere.
+
+mod hpa;
+
+use serde_json::Value;
+
+use crate::part::{FieldError, Part};
+
+/// What a problem is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The status of an HPA after each of many syncs.
+    Hpa,
+}
+
+/// Why a problem has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("problem {id:?}: {error}")]
+pub struct ProblemError {
+    /// Which problem.
+    pub id: String,
+    /// What is wrong with it.
+    #[source]
+    pub error: FieldError,
+}
+
+/// Answers one problem.
+///
+/// # Errors
+/// The field of the problem that cannot be read.
+pub fn answer(subject: Subject, problem: &Value) -> Result<Value, ProblemError> {
+    let part = Part::top(problem);
+    let answer = match subject {
+        Subject::Hpa => hpa::answer(&part),
+    };
+    answer.map_err(|error| ProblemError {
+        id: problem["id"].as_str().unwrap_or_default().to_owned(),
+        error,
+    })
+}
