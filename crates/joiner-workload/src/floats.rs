@@ -5,7 +5,7 @@
 #[must_use]
 pub(crate) fn to_i64(float: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-    if float >= -LIMIT && float < LIMIT {
+    if (-LIMIT..LIMIT).contains(&float) {
         float as i64
     } else {
         i64::MIN

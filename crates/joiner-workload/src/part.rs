@@ -128,13 +128,11 @@ impl<'a> Part<'a> {
     }
 
     pub(crate) fn int64(&self) -> Result<Option<i64>, FieldError> {
-        match self.value {
-            Value::Null => Ok(None),
-            value => {
-                let number = value.as_i64();
-                number.map(Some).ok_or_else(|| self.not("a whole number"))
-            }
+        if !self.is_set() {
+            return Ok(None);
         }
+        let number = self.value.as_i64();
+        number.map(Some).ok_or_else(|| self.not("a whole number"))
     }
 
     pub(crate) fn int32(&self) -> Result<Option<i32>, FieldError> {
@@ -146,13 +144,11 @@ impl<'a> Part<'a> {
     }
 
     pub(crate) fn float(&self) -> Result<Option<f64>, FieldError> {
-        match self.value {
-            Value::Null => Ok(None),
-            value => {
-                let number = value.as_f64();
-                number.map(Some).ok_or_else(|| self.not("a number"))
-            }
+        if !self.is_set() {
+            return Ok(None);
         }
+        let number = self.value.as_f64();
+        number.map(Some).ok_or_else(|| self.not("a number"))
     }
 
     pub(crate) fn quantity(&self) -> Result<Option<Quantity>, FieldError> {

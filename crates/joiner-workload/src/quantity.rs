@@ -311,7 +311,9 @@ mod tests {
 
     #[test]
     fn texts_that_are_no_amounts() {
-        for text in ["", "m", "1.2.3", "1 Gi", "1Gb", "1K", "1e", "1e+", "-", "one"] {
+        for text in [
+            "", "m", "1.2.3", "1 Gi", "1Gb", "1K", "1e", "1e+", "-", "one",
+        ] {
             let error = Quantity::parse(text).unwrap_err().to_string();
             assert!(error.contains("is no quantity"), "{text}: {error}");
         }

@@ -175,8 +175,13 @@ impl Pass<'_> {
 
     fn no_scale(&mut self, why: &str) {
         let target = &self.hpa.spec.target;
-        let message = format!("cannot read the scale of {} {}: {why}", target.kind, target.name);
-        self.decision.events.push(Event::warning("FailedGetScale", message.clone()));
+        let message = format!(
+            "cannot read the scale of {} {}: {why}",
+            target.kind, target.name
+        );
+        self.decision
+            .events
+            .push(Event::warning("FailedGetScale", message.clone()));
         self.say(ABLE, Truth::False, "FailedGetScale", message.clone());
         self.decision.error = Some(message);
     }
@@ -264,7 +269,9 @@ impl Pass<'_> {
             return Ok(());
         };
         self.say(ACTIVE, Truth::False, reason, message.clone());
-        self.decision.events.push(Event::warning(event, message.clone()));
+        self.decision
+            .events
+            .push(Event::warning(event, message.clone()));
         Err(message)
     }
 
@@ -288,7 +295,13 @@ impl Pass<'_> {
         let conditions = &mut self.decision.status.conditions;
         conditions.set(normalized.able, self.now);
         conditions.set(normalized.limited, self.now);
-        self.settle(current, normalized.replicas);
+        let size = if current == 0 {
+            // Rules do not look at the fewest there may be on the way up from zero.
+            normalized.replicas.max(spec.min_replicas)
+        } else {
+            normalized.replicas
+        };
+        self.settle(current, size);
     }
 
     fn settle(&mut self, current: i32, size: i32) {
@@ -305,7 +318,13 @@ impl Pass<'_> {
 impl Decision {
     /// The status, what to remember and events, now that the new size was written or not.
     #[must_use]
-    pub fn conclude(mut self, hpa: &Hpa, written: &Written, settings: &Settings, now: Timestamp) -> Conclusion {
+    pub fn conclude(
+        mut self,
+        hpa: &Hpa,
+        written: &Written,
+        settings: &Settings,
+        now: Timestamp,
+    ) -> Conclusion {
         if let (Some(size), Some(current)) = (self.scale_to, self.current) {
             match written {
                 Written::Failed(why) => self.not_written(size, why, now),
@@ -330,19 +349,36 @@ impl Decision {
         self.status.conditions.set(said, now);
     }
 
-    fn was_written(&mut self, hpa: &Hpa, (current, size): (i32, i32), settings: &Settings, now: Timestamp) {
+    fn was_written(
+        &mut self,
+        hpa: &Hpa,
+        (current, size): (i32, i32),
+        settings: &Settings,
+        now: Timestamp,
+    ) {
         let message = format!("the target was told to have {size} replicas");
         let said = Said::new(ABLE, Truth::True, "SucceededRescale", message);
         self.status.conditions.set(said, now);
         let message = format!("New size: {size}; reason: {}", self.reason);
-        self.events.push(Event::normal("SuccessfulRescale", message));
+        self.events
+            .push(Event::normal("SuccessfulRescale", message));
         if let Some(behavior) = &hpa.spec.behavior {
             if size > current {
                 let longest = longest_period_secs(&behavior.up);
-                note(&mut self.memory.ups, size.wrapping_sub(current), longest, now);
+                note(
+                    &mut self.memory.ups,
+                    size.wrapping_sub(current),
+                    longest,
+                    now,
+                );
             } else {
                 let longest = longest_period_secs(&behavior.down);
-                note(&mut self.memory.downs, current.wrapping_sub(size), longest, now);
+                note(
+                    &mut self.memory.downs,
+                    current.wrapping_sub(size),
+                    longest,
+                    now,
+                );
             }
         }
         if settings.gates.scale_to_zero {

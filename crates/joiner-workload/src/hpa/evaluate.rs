@@ -65,9 +65,9 @@ impl<'a> Evaluation<'a> {
         reading: Option<&Result<Reading, String>>,
     ) -> Result<Proposal, Failure> {
         let answer = match metric {
-            Metric::Unknown { kind } => {
-                Err(format!("{kind:?} is no type of metric; use Resource, ContainerResource, Pods, Object or External"))
-            }
+            Metric::Unknown { kind } => Err(format!(
+                "{kind:?} is no type of metric; use Resource, ContainerResource, Pods, Object or External"
+            )),
             Metric::Resource { .. }
             | Metric::ContainerResource { .. }
             | Metric::Pods { .. }
@@ -212,9 +212,12 @@ impl<'a> Evaluation<'a> {
                 let ready = || count_ready(&self.world.pods);
                 in_all(usage, target, scale.replicas, tolerances, ready)
             }
-            ValueTarget::Average(target) => {
-                Ok(per_replica(usage, target, scale.status_replicas, tolerances))
-            }
+            ValueTarget::Average(target) => Ok(per_replica(
+                usage,
+                target,
+                scale.status_replicas,
+                tolerances,
+            )),
             ValueTarget::Unset => Err("neither value nor averageValue is set".to_owned()),
         }
     }
@@ -233,11 +236,7 @@ fn tolerances(spec: &Spec, world: &World<'_>) -> Tolerances {
 }
 
 /// Usage of pods, of one container or all. Pods of which something is missing have no sample.
-fn samples(
-    usage: &[PodUsage],
-    resource: &str,
-    container: Option<&str>,
-) -> Result<Samples, String> {
+fn samples(usage: &[PodUsage], resource: &str, container: Option<&str>) -> Result<Samples, String> {
     if usage.is_empty() {
         return Err("the API has no metrics of pods that the selector chooses".to_owned());
     }
@@ -284,7 +283,9 @@ fn sum(values: &[i64]) -> Result<i64, String> {
     if values.is_empty() {
         return Err("the API has no series that the selector chooses".to_owned());
     }
-    Ok(values.iter().fold(0, |sum: i64, one| sum.saturating_add(*one)))
+    Ok(values
+        .iter()
+        .fold(0, |sum: i64, one| sum.saturating_add(*one)))
 }
 
 /// A metric in the status, in the form of the API.

@@ -65,12 +65,7 @@ impl Memory {
 }
 
 /// Writes down a change of size, over the last one that is older than the longest policy.
-pub(crate) fn note(
-    events: &mut Vec<ScaleEvent>,
-    change: i32,
-    longest_secs: i32,
-    now: Timestamp,
-) {
+pub(crate) fn note(events: &mut Vec<ScaleEvent>, change: i32, longest_secs: i32, now: Timestamp) {
     let cutoff = before(now, SignedDuration::from_secs(longest_secs.into()));
     for event in events.iter_mut().filter(|event| event.time < cutoff) {
         event.outdated = true;

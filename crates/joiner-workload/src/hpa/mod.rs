@@ -19,6 +19,8 @@ mod normalize;
 mod pods;
 mod replicas;
 mod spec;
+#[cfg(test)]
+mod tests;
 pub mod wire;
 mod world;
 

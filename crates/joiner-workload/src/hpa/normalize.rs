@@ -91,12 +91,7 @@ impl Wish<'_> {
     }
 
     /// As close to the current size as recommendations of both windows allow.
-    fn stabilize(
-        &self,
-        behavior: &Behavior,
-        memory: &mut Memory,
-        now: Timestamp,
-    ) -> (i32, String) {
+    fn stabilize(&self, behavior: &Behavior, memory: &mut Memory, now: Timestamp) -> (i32, String) {
         let cutoff = |rules: &Rules, default: SignedDuration| {
             let window = rules.window_secs;
             let window = window.map(|secs| SignedDuration::from_secs(secs.into()));

@@ -262,8 +262,7 @@ pub(crate) fn requests(
 
 fn of_container(pod: &Pod, resource: &str, name: &str) -> Result<i64, String> {
     let container = pod.containers.iter().find(|c| c.name == name);
-    let container =
-        container.ok_or_else(|| format!("pod {} has no container {name}", pod.name))?;
+    let container = container.ok_or_else(|| format!("pod {} has no container {name}", pod.name))?;
     request(pod, container, resource)
 }
 

@@ -75,14 +75,13 @@ impl PerPod<'_> {
         }
         self.assume(first.ratio, up_with_unready);
         let second = self.ratio()?.ratio;
-        let turned =
-            (first.ratio < 1.0 && second > 1.0) || (first.ratio > 1.0 && second < 1.0);
+        let turned = (first.ratio < 1.0 && second > 1.0) || (first.ratio > 1.0 && second < 1.0);
         if self.tolerances.within(second) || turned {
             return Ok(answer(self.current));
         }
         let replicas = to_i32((second * self.samples.len() as f64).ceil());
-        let against = (second < 1.0 && replicas > self.current)
-            || (second > 1.0 && replicas < self.current);
+        let against =
+            (second < 1.0 && replicas > self.current) || (second > 1.0 && replicas < self.current);
         Ok(answer(if against { self.current } else { replicas }))
     }
 

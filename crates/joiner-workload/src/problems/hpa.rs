@@ -85,7 +85,10 @@ impl Replay {
         let hpa = self.current(sync)?;
         self.follow(&sync.field("podEvents"))?;
         let scale = scale(sync)?;
-        let selector = scale.as_ref().ok().filter(|scale| !scale.selector.is_empty());
+        let selector = scale
+            .as_ref()
+            .ok()
+            .filter(|scale| !scale.selector.is_empty());
         let selector = selector.and_then(|scale| Selector::parse(&scale.selector).ok());
         let chosen = |pod: &&Pod| selector.as_ref().is_some_and(|s| s.matches(&pod.labels));
         let wanted = match &scale {
@@ -129,8 +132,8 @@ impl Replay {
     /// The HPA as it is now: with another spec where the user has replaced it.
     fn current(&mut self, sync: &Part<'_>) -> Result<Hpa, FieldError> {
         let replaced = sync.field("hpaSpec");
-        if replaced.is_set() {
-            self.object["spec"] = replaced.value().clone();
+        if let (true, Some(object)) = (replaced.is_set(), self.object.as_object_mut()) {
+            object.insert("spec".to_owned(), replaced.value().clone());
         }
         let before = self.hpa.take();
         if let Some(hpa) = before.as_ref().filter(|_| !replaced.is_set()) {
@@ -175,7 +178,11 @@ fn scale(sync: &Part<'_>) -> Result<Result<Scale, String>, FieldError> {
     Ok(Ok(Scale {
         replicas: spec.field("replicas").int32()?.unwrap_or(0),
         status_replicas: status.field("replicas").int32()?.unwrap_or(0),
-        selector: status.field("selector").text()?.unwrap_or_default().to_owned(),
+        selector: status
+            .field("selector")
+            .text()?
+            .unwrap_or_default()
+            .to_owned(),
     }))
 }
 

@@ -45,13 +45,10 @@ pub fn to_v2(hpa: &mut Value) {
     }
     for (direction, annotation) in TOLERANCES {
         let tolerance = annotation_of(hpa, annotation);
-        let rules = &mut hpa["spec"]["behavior"][direction];
-        if let (Some(tolerance), Some(rules)) = (tolerance, rules.as_object_mut()) {
+        let rules = hpa.pointer_mut(&format!("/spec/behavior/{direction}"));
+        if let (Some(tolerance), Some(Value::Object(rules))) = (tolerance, rules) {
             rules.insert("tolerance".to_owned(), json!(tolerance));
         }
-    }
-    if hpa["spec"]["behavior"].is_null() {
-        take(hpa, "spec", "behavior");
     }
     let percent = take(hpa, "status", CURRENT_PERCENT);
     let mut current = Vec::new();
@@ -130,7 +127,11 @@ fn second_metric(mut metric: Value) -> Value {
         let Some(map) = metric.get_mut(source).and_then(Value::as_object_mut) else {
             continue;
         };
-        let old_target = ["targetValue", "targetAverageValue", "targetAverageUtilization"];
+        let old_target = [
+            "targetValue",
+            "targetAverageValue",
+            "targetAverageUtilization",
+        ];
         let is_first = map.contains_key("metricName")
             || old_target.iter().any(|field| map.contains_key(*field));
         if is_first {
@@ -147,7 +148,11 @@ fn rewrite(map: &mut Map<String, Value>, has_identifier: bool) {
         ("targetValue", "value", "Value"),
         ("averageValue", "averageValue", "AverageValue"),
         ("targetAverageValue", "averageValue", "AverageValue"),
-        ("targetAverageUtilization", "averageUtilization", "Utilization"),
+        (
+            "targetAverageUtilization",
+            "averageUtilization",
+            "Utilization",
+        ),
     ];
     let described = map.remove("target");
     for (old, new, named) in fields {
@@ -185,7 +190,13 @@ fn identify(map: &mut Map<String, Value>) {
 }
 
 fn second_status(mut metric: Value) -> Value {
-    for source in ["object", "pods", "external", "resource", "containerResource"] {
+    for source in [
+        "object",
+        "pods",
+        "external",
+        "resource",
+        "containerResource",
+    ] {
         let Some(map) = metric.get_mut(source).and_then(Value::as_object_mut) else {
             continue;
         };
@@ -252,7 +263,16 @@ fn annotate(hpa: &mut Value, name: &str, value: &Value) {
 }
 
 fn put_annotation(hpa: &mut Value, name: &str, text: &str) {
-    hpa["metadata"]["annotations"][format!("{PREFIX}{name}")] = json!(text);
+    let meta = hpa.as_object_mut().and_then(|hpa| below(hpa, "metadata"));
+    if let Some(annotations) = meta.and_then(|meta| below(meta, "annotations")) {
+        annotations.insert(format!("{PREFIX}{name}"), json!(text));
+    }
+}
+
+/// The object in a field, made where there is none.
+fn below<'m>(map: &'m mut Map<String, Value>, field: &str) -> Option<&'m mut Map<String, Value>> {
+    let entry = map.entry(field).or_insert_with(|| json!({}));
+    entry.as_object_mut()
 }
 
 fn take(hpa: &mut Value, above: &str, field: &str) -> Value {
@@ -261,5 +281,7 @@ fn take(hpa: &mut Value, above: &str, field: &str) -> Value {
 }
 
 fn put(hpa: &mut Value, above: &str, field: &str, value: Value) {
-    hpa[above][field] = value;
+    if let Some(map) = hpa.as_object_mut().and_then(|hpa| below(hpa, above)) {
+        map.insert(field.to_owned(), value);
+    }
 }

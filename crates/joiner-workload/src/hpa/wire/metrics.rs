@@ -54,7 +54,11 @@ pub(super) fn check(metric: &Part<'_>, object_ref: bool, errors: &mut Vec<FieldE
             metric_name(&source.field("metric").field("name"), errors);
             described(&source.field("describedObject"), object_ref, errors);
             if !target.field("value").is_set() && !target.field("averageValue").is_set() {
-                errors.push(target.field("value").error("is missing; set it or averageValue"));
+                errors.push(
+                    target
+                        .field("value")
+                        .error("is missing; set it or averageValue"),
+                );
             }
         }
         _ => {

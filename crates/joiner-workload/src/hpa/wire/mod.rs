@@ -8,6 +8,8 @@ mod defaults;
 mod metrics;
 mod read;
 mod rules;
+#[cfg(test)]
+mod tests;
 
 pub use convert::{to_v1, to_v2};
 pub use defaults::fill_in;

@@ -37,9 +37,11 @@ pub fn complaints(hpa: &Value, old: Option<&Value>, gates: &Gates) -> Vec<FieldE
             };
             let min = spec.field("minReplicas").int32();
             if min == Ok(Some(0)) && !items.iter().any(outside) {
-                errors.push(metrics.error(
-                    "must have a metric of type Object or External where minReplicas is 0",
-                ));
+                errors.push(
+                    metrics.error(
+                        "must have a metric of type Object or External where minReplicas is 0",
+                    ),
+                );
             }
         }
         Err(error) => errors.push(error),
@@ -108,7 +110,9 @@ fn had_bad_reference(metrics: &Part<'_>) -> bool {
     let items = metrics.items().unwrap_or_default();
     items.iter().any(|metric| {
         let object = &metric.value()["object"]["describedObject"]["apiVersion"];
-        object.as_str().is_some_and(|text| text.matches('/').count() > 1)
+        object
+            .as_str()
+            .is_some_and(|text| text.matches('/').count() > 1)
     })
 }
 
@@ -116,7 +120,11 @@ fn rules(rules: &Part<'_>, errors: &mut Vec<FieldError>) {
     if !rules.is_set() {
         return;
     }
-    between(&rules.field("stabilizationWindowSeconds"), (0, WINDOW_SECS_MAX), errors);
+    between(
+        &rules.field("stabilizationWindowSeconds"),
+        (0, WINDOW_SECS_MAX),
+        errors,
+    );
     let select = rules.field("selectPolicy");
     let known = ["Max", "Min", "Disabled"];
     if select.is_set() && !known.iter().any(|word| *word == *select.value()) {
@@ -138,7 +146,10 @@ fn rules(rules: &Part<'_>, errors: &mut Vec<FieldError>) {
     }
     for policy in &items {
         let kind = policy.field("type");
-        if !["Pods", "Percent"].iter().any(|word| *word == *kind.value()) {
+        if !["Pods", "Percent"]
+            .iter()
+            .any(|word| *word == *kind.value())
+        {
             errors.push(kind.not("Pods or Percent"));
         }
         between(&policy.field("value"), (1, i32::MAX), errors);
