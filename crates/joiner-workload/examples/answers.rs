@@ -8,14 +8,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let subject = match arguments.next().as_deref() {
         Some("hpa") => Subject::Hpa,
-        _ => return Err("say what the problems are about: hpa".into()),
+        Some("cron") => Subject::Cron,
+        _ => return Err("say what the problems are about: hpa or cron".into()),
     };
     let path = arguments.next().ok_or("name a file with problems")?;
     let file = BufReader::new(std::fs::File::open(path)?);
     let mut out = BufWriter::new(std::io::stdout().lock());
     for line in file.lines() {
         let problem = serde_json::from_str(&line?)?;
-        writeln!(out, "{}", answer(subject, &problem)?)?;
+        writeln!(out, "{}", answer(subject, &problem, jiff::tz::db())?)?;
     }
     out.flush()?;
     Ok(())

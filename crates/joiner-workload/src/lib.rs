@@ -1,6 +1,8 @@
 //! How many pods and how large: what HPA, KEDA and VPA decide, as pure functions.
 //!
 //! - [`hpa`]: replicas from metrics.
+//! - [`cron`]: windows of time in which replicas are wanted.
+//! - [`keda`]: what ScaledObjects and ScaledJobs make of their triggers.
 //!
 //! Objects come in as JSON, as users wrote them, and are read here: errors name the field. Nothing reads
 //! a clock, asks an API or remembers: `now`, readings and memory are arguments, and what is to be
@@ -8,9 +10,11 @@
 //! so that they are equal to the last replica.
 
 pub mod condition;
+pub mod cron;
 pub mod durations;
 mod floats;
 pub mod hpa;
+pub mod keda;
 mod part;
 pub mod problems;
 pub mod quantity;

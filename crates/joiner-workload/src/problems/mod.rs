@@ -1,8 +1,10 @@
 //! Recorded situations, one JSON object each, and the answers of this crate to them, one JSON object
 //! each: for comparing with other programs and for replaying what happened somewhere.
 
+mod cron;
 mod hpa;
 
+use jiff::tz::TimeZoneDatabase;
 use serde_json::Value;
 
 use crate::part::{FieldError, Part};
@@ -12,6 +14,8 @@ use crate::part::{FieldError, Part};
 pub enum Subject {
     /// The status of an HPA after each of many syncs.
     Hpa,
+    /// Whether the window of a cron trigger is open, at many times.
+    Cron,
 }
 
 /// Why a problem has no answer.
@@ -25,14 +29,19 @@ pub struct ProblemError {
     pub error: FieldError,
 }
 
-/// Answers one problem.
+/// Answers one problem, with these time zones.
 ///
 /// # Errors
 /// The field of the problem that cannot be read.
-pub fn answer(subject: Subject, problem: &Value) -> Result<Value, ProblemError> {
+pub fn answer(
+    subject: Subject,
+    problem: &Value,
+    zones: &TimeZoneDatabase,
+) -> Result<Value, ProblemError> {
     let part = Part::top(problem);
     let answer = match subject {
         Subject::Hpa => hpa::answer(&part),
+        Subject::Cron => cron::answer(&part, zones),
     };
     answer.map_err(|error| ProblemError {
         id: problem["id"].as_str().unwrap_or_default().to_owned(),
