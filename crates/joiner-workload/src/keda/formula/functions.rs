@@ -7,6 +7,15 @@ use super::value::Value;
 /// A function by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
+    /// Of values.
+    Plain(Plain),
+    /// Of the elements of a list, with a condition on each or a value of each.
+    Each(Each),
+}
+
+/// A function of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Plain {
     Float,
     Int,
     Abs,
@@ -16,11 +25,16 @@ pub(super) enum Function {
     Len,
     Max,
     Min,
-    Sum,
     Mean,
     Median,
     First,
     Last,
+}
+
+/// A function of the elements of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Each {
+    Sum,
     Count,
     Any,
     All,
@@ -33,28 +47,28 @@ pub(super) enum Function {
 
 /// Name, function, fewest and most values that it takes.
 const FUNCTIONS: [(&str, Function, usize, usize); 22] = [
-    ("float", Function::Float, 1, 1),
-    ("int", Function::Int, 1, 1),
-    ("abs", Function::Abs, 1, 1),
-    ("ceil", Function::Ceil, 1, 1),
-    ("floor", Function::Floor, 1, 1),
-    ("round", Function::Round, 1, 1),
-    ("len", Function::Len, 1, 1),
-    ("max", Function::Max, 1, usize::MAX),
-    ("min", Function::Min, 1, usize::MAX),
-    ("sum", Function::Sum, 1, 2),
-    ("mean", Function::Mean, 1, usize::MAX),
-    ("median", Function::Median, 1, usize::MAX),
-    ("first", Function::First, 1, 1),
-    ("last", Function::Last, 1, 1),
-    ("count", Function::Count, 1, 2),
-    ("any", Function::Any, 2, 2),
-    ("all", Function::All, 2, 2),
-    ("none", Function::None, 2, 2),
-    ("one", Function::One, 2, 2),
-    ("filter", Function::Filter, 2, 2),
-    ("map", Function::Map, 2, 2),
-    ("find", Function::Find, 2, 2),
+    ("float", Function::Plain(Plain::Float), 1, 1),
+    ("int", Function::Plain(Plain::Int), 1, 1),
+    ("abs", Function::Plain(Plain::Abs), 1, 1),
+    ("ceil", Function::Plain(Plain::Ceil), 1, 1),
+    ("floor", Function::Plain(Plain::Floor), 1, 1),
+    ("round", Function::Plain(Plain::Round), 1, 1),
+    ("len", Function::Plain(Plain::Len), 1, 1),
+    ("max", Function::Plain(Plain::Max), 1, usize::MAX),
+    ("min", Function::Plain(Plain::Min), 1, usize::MAX),
+    ("mean", Function::Plain(Plain::Mean), 1, usize::MAX),
+    ("median", Function::Plain(Plain::Median), 1, usize::MAX),
+    ("first", Function::Plain(Plain::First), 1, 1),
+    ("last", Function::Plain(Plain::Last), 1, 1),
+    ("sum", Function::Each(Each::Sum), 1, 2),
+    ("count", Function::Each(Each::Count), 1, 2),
+    ("any", Function::Each(Each::Any), 2, 2),
+    ("all", Function::Each(Each::All), 2, 2),
+    ("none", Function::Each(Each::None), 2, 2),
+    ("one", Function::Each(Each::One), 2, 2),
+    ("filter", Function::Each(Each::Filter), 2, 2),
+    ("map", Function::Each(Each::Map), 2, 2),
+    ("find", Function::Each(Each::Find), 2, 2),
 ];
 
 impl Function {
@@ -65,30 +79,7 @@ impl Function {
 
     /// Whether its second value is a condition on, or a value of, each element of the first.
     pub(super) const fn takes_condition(self) -> bool {
-        match self {
-            Self::Count
-            | Self::Any
-            | Self::All
-            | Self::None
-            | Self::One
-            | Self::Filter
-            | Self::Map
-            | Self::Find
-            | Self::Sum => true,
-            Self::Float
-            | Self::Int
-            | Self::Abs
-            | Self::Ceil
-            | Self::Floor
-            | Self::Round
-            | Self::Len
-            | Self::Max
-            | Self::Min
-            | Self::Mean
-            | Self::Median
-            | Self::First
-            | Self::Last => false,
-        }
+        matches!(self, Self::Each(_))
     }
 
     /// Whether it takes so many values.
@@ -121,77 +112,80 @@ pub(super) fn call(
         [first, rest @ ..] => (first.value(scope)?, rest),
         [] => (Value::Nothing, arguments),
     };
-    if function.takes_condition() {
-        return over_list(function, &first, rest.first(), scope);
-    }
-    let mut all = vec![first];
-    for argument in rest {
-        all.push(argument.value(scope)?);
-    }
-    let one = &all[0];
     match function {
-        Function::Float => Ok(Value::Float(float(one)?)),
-        Function::Int => int(one),
-        Function::Abs => rounded(one, f64::abs, i64::wrapping_abs),
-        Function::Ceil => rounded(one, f64::ceil, |n| n),
-        Function::Floor => rounded(one, f64::floor, |n| n),
-        Function::Round => rounded(one, f64::round, |n| n),
-        Function::Len => match one {
-            Value::Text(text) => length(text.chars().count()),
-            Value::Nothing | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::List(_) => {
-                length(one.list()?.len())
+        Function::Each(each) => each.of_list(first.list()?, rest.first(), scope),
+        Function::Plain(plain) => {
+            let mut all = vec![first];
+            for argument in rest {
+                all.push(argument.value(scope)?);
             }
-        },
-        Function::Max => extreme(&all, |new, old| new > old),
-        Function::Min => extreme(&all, |new, old| new < old),
-        Function::Mean => mean(&all),
-        Function::Median => median(&all),
-        Function::First => Ok(one.list()?.first().cloned().unwrap_or(Value::Nothing)),
-        Function::Last => Ok(one.list()?.last().cloned().unwrap_or(Value::Nothing)),
-        Function::Sum
-        | Function::Count
-        | Function::Any
-        | Function::All
-        | Function::None
-        | Function::One
-        | Function::Filter
-        | Function::Map
-        | Function::Find => Ok(Value::Nothing),
+            plain.of_values(&all)
+        }
     }
 }
 
-fn over_list(
-    function: Function,
-    list: &Value,
-    condition: Option<&Node>,
-    scope: &mut Scope,
-) -> Result<Value, FormulaError> {
-    let list = list.list()?;
-    let values: Vec<Value> = match condition {
-        Some(node) => {
-            let each = list.iter().map(|element| scope.with_element(element, node));
-            each.collect::<Result<_, _>>()?
+impl Plain {
+    fn of_values(self, all: &[Value]) -> Result<Value, FormulaError> {
+        let one = &all[0];
+        match self {
+            Self::Float => Ok(Value::Float(float(one)?)),
+            Self::Int => int(one),
+            Self::Abs => rounded(one, f64::abs, i64::wrapping_abs),
+            Self::Ceil => rounded(one, f64::ceil, |n| n),
+            Self::Floor => rounded(one, f64::floor, |n| n),
+            Self::Round => rounded(one, f64::round, |n| n),
+            Self::Len => match one {
+                Value::Text(text) => length(text.chars().count()),
+                Value::Nothing
+                | Value::Bool(_)
+                | Value::Int(_)
+                | Value::Float(_)
+                | Value::List(_) => length(one.list()?.len()),
+            },
+            Self::Max => extreme(all, |new, old| new > old),
+            Self::Min => extreme(all, |new, old| new < old),
+            Self::Mean => mean(all),
+            Self::Median => median(all),
+            Self::First => Ok(one.list()?.first().cloned().unwrap_or(Value::Nothing)),
+            Self::Last => Ok(one.list()?.last().cloned().unwrap_or(Value::Nothing)),
         }
-        None => list.to_vec(),
-    };
-    match function {
-        Function::Map => return Ok(Value::List(values)),
-        Function::Sum => return sum(&values),
-        _ => {}
     }
-    let holds = values.iter().map(Value::truth);
-    let holds: Vec<bool> = holds.collect::<Result<_, _>>()?;
-    let n_holding = holds.iter().filter(|holds| **holds).count();
-    let chosen = list.iter().zip(&holds).filter(|(_, holds)| **holds);
-    let mut chosen = chosen.map(|(element, _)| element.clone());
-    match function {
-        Function::Any => Ok(Value::Bool(n_holding > 0)),
-        Function::All => Ok(Value::Bool(n_holding == holds.len())),
-        Function::None => Ok(Value::Bool(n_holding == 0)),
-        Function::One => Ok(Value::Bool(n_holding == 1)),
-        Function::Filter => Ok(Value::List(chosen.collect())),
-        Function::Find => Ok(chosen.next().unwrap_or(Value::Nothing)),
-        _ => length(n_holding),
+}
+
+impl Each {
+    fn of_list(
+        self,
+        list: &[Value],
+        condition: Option<&Node>,
+        scope: &mut Scope,
+    ) -> Result<Value, FormulaError> {
+        let values: Vec<Value> = match condition {
+            Some(node) => {
+                let each = list.iter().map(|element| scope.with_element(element, node));
+                each.collect::<Result<_, _>>()?
+            }
+            None => list.to_vec(),
+        };
+        let chosen = || -> Result<Vec<Value>, FormulaError> {
+            let mut chosen = Vec::new();
+            for (element, value) in list.iter().zip(&values) {
+                if value.truth()? {
+                    chosen.push(element.clone());
+                }
+            }
+            Ok(chosen)
+        };
+        Ok(match self {
+            Self::Sum => sum(&values)?,
+            Self::Map => Value::List(values),
+            Self::Count => length(chosen()?.len())?,
+            Self::Any => Value::Bool(!chosen()?.is_empty()),
+            Self::All => Value::Bool(chosen()?.len() == list.len()),
+            Self::None => Value::Bool(chosen()?.is_empty()),
+            Self::One => Value::Bool(chosen()?.len() == 1),
+            Self::Filter => Value::List(chosen()?),
+            Self::Find => chosen()?.into_iter().next().unwrap_or(Value::Nothing),
+        })
     }
 }
 

@@ -36,10 +36,10 @@ impl Parser {
 
     pub(super) fn whole(mut self) -> Result<Node, FormulaError> {
         let node = self.sequence()?;
-        match self.peek() {
-            Token::End => Ok(node),
-            other => Err(unexpected(other)),
+        if *self.peek() == Token::End {
+            return Ok(node);
         }
+        Err(unexpected(self.peek()))
     }
 
     fn peek(&self) -> &Token {
