@@ -8,8 +8,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let subject = match arguments.next().as_deref() {
         Some("hpa") => Subject::Hpa,
+        Some("vpa") => Subject::Vpa,
         Some("cron") => Subject::Cron,
-        _ => return Err("say what the problems are about: hpa or cron".into()),
+        _ => return Err("say what the problems are about: hpa, vpa or cron".into()),
     };
     let path = arguments.next().ok_or("name a file with problems")?;
     let file = BufReader::new(std::fs::File::open(path)?);

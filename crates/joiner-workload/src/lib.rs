@@ -1,6 +1,7 @@
 //! How many pods and how large: what HPA, KEDA and VPA decide, as pure functions.
 //!
 //! - [`hpa`]: replicas from metrics.
+//! - [`vpa`]: requests from usage.
 //! - [`cron`]: windows of time in which replicas are wanted.
 //! - [`keda`]: what ScaledObjects and ScaledJobs make of their triggers.
 //!
@@ -19,5 +20,6 @@ mod part;
 pub mod problems;
 pub mod quantity;
 pub mod selector;
+pub mod vpa;
 
 pub use part::FieldError;

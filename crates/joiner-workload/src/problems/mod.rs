@@ -3,6 +3,7 @@
 
 mod cron;
 mod hpa;
+mod vpa;
 
 use jiff::tz::TimeZoneDatabase;
 use serde_json::Value;
@@ -14,6 +15,8 @@ use crate::part::{FieldError, Part};
 pub enum Subject {
     /// The status of an HPA after each of many syncs.
     Hpa,
+    /// What is recommended for the pods of a VPA, over many passes.
+    Vpa,
     /// Whether the window of a cron trigger is open, at many times.
     Cron,
 }
@@ -41,6 +44,7 @@ pub fn answer(
     let part = Part::top(problem);
     let answer = match subject {
         Subject::Hpa => hpa::answer(&part),
+        Subject::Vpa => vpa::answer(&part),
         Subject::Cron => cron::answer(&part, zones),
     };
     answer.map_err(|error| ProblemError {
