@@ -9,8 +9,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let subject = match arguments.next().as_deref() {
         Some("hpa") => Subject::Hpa,
         Some("vpa") => Subject::Vpa,
+        Some("updater") => Subject::Updater,
         Some("cron") => Subject::Cron,
-        _ => return Err("say what the problems are about: hpa, vpa or cron".into()),
+        _ => return Err("say what the problems are about: hpa, vpa, updater or cron".into()),
     };
     let path = arguments.next().ok_or("name a file with problems")?;
     let file = BufReader::new(std::fs::File::open(path)?);

@@ -30,6 +30,18 @@ impl FieldError {
     }
 }
 
+impl FieldError {
+    /// About the same field, of an object that is itself a field.
+    #[must_use]
+    pub(crate) fn below(mut self, path: &str) -> Self {
+        self.path = match self.path.as_str() {
+            "" => path.to_owned(),
+            below => format!("{path}.{below}"),
+        };
+        self
+    }
+}
+
 /// How to get to a value from the one above it.
 #[derive(Clone, Copy, Debug)]
 enum Way<'a> {

@@ -74,6 +74,15 @@ impl Quantity {
         saturated(away(self.nanos, NANO))
     }
 
+    /// Both together, in the first one's suffixes.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            nanos: self.nanos.saturating_add(other.nanos),
+            suffixes: self.suffixes,
+        }
+    }
+
     /// Whether this is more than nothing.
     #[must_use]
     pub const fn is_positive(self) -> bool {

@@ -140,11 +140,7 @@ impl Replay {
             return Ok(hpa.clone());
         }
         let hpa = Hpa::read_stored(&self.object, &self.settings.gates);
-        let mut hpa = hpa.map_err(|mut errors| {
-            let mut error = errors.swap_remove(0);
-            error.path = format!("hpa.{}", error.path);
-            error
-        })?;
+        let mut hpa = hpa.map_err(|mut errors| errors.swap_remove(0).below("hpa"))?;
         if let Some(before) = before {
             hpa.status = before.status;
         }
@@ -159,10 +155,7 @@ impl Replay {
                 self.pods.remove(name.field("name").some_text()?);
                 continue;
             }
-            let pod = Pod::read(object.value()).map_err(|mut error| {
-                error.path = format!("{}.{}", object.path(), error.path);
-                error
-            })?;
+            let pod = Pod::read(object.value()).map_err(|error| error.below(&object.path()))?;
             self.pods.insert(pod.name.clone(), pod);
         }
         Ok(())
@@ -230,10 +223,7 @@ fn usage(list: &Part<'_>, selector: Option<&Selector>) -> Result<Vec<PodUsage>, 
         let meta = item.field("metadata");
         let labels: Labels = meta.field("labels").labels()?;
         if selector.is_some_and(|selector| selector.matches(&labels)) {
-            all.push(PodUsage::read(item.value()).map_err(|mut error| {
-                error.path = format!("{}.{}", item.path(), error.path);
-                error
-            })?);
+            all.push(PodUsage::read(item.value()).map_err(|error| error.below(&item.path()))?);
         }
     }
     Ok(all)

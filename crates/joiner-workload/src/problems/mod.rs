@@ -3,6 +3,7 @@
 
 mod cron;
 mod hpa;
+mod updater;
 mod vpa;
 
 use jiff::tz::TimeZoneDatabase;
@@ -17,6 +18,8 @@ pub enum Subject {
     Hpa,
     /// What is recommended for the pods of a VPA, over many passes.
     Vpa,
+    /// Which pods of a VPA are worth an update, and what is done with them.
+    Updater,
     /// Whether the window of a cron trigger is open, at many times.
     Cron,
 }
@@ -45,6 +48,7 @@ pub fn answer(
     let answer = match subject {
         Subject::Hpa => hpa::answer(&part),
         Subject::Vpa => vpa::answer(&part),
+        Subject::Updater => updater::answer(&part),
         Subject::Cron => cron::answer(&part, zones),
     };
     answer.map_err(|error| ProblemError {

@@ -37,7 +37,7 @@ pub(super) fn answer(problem: &Part<'_>) -> Result<Value, FieldError> {
             if event.field("tick").int64()?.unwrap_or(0) > tick {
                 break;
             }
-            replay.follow(event, now)?;
+            replay.follow(event)?;
             events.next();
         }
         let recommended = replay.pass(problem, tick, now)?;
@@ -81,7 +81,7 @@ impl Replay {
         let mut settings = Settings::read(&problem.field("flags"))?;
         let gates = problem.field("featureGates");
         settings.per_vpa = gates.field("PerVPAConfig").boolean()? == Some(true);
-        let vpa = Vpa::read(problem.field("vpa").value())?;
+        let vpa = Vpa::read(problem.field("vpa").value()).map_err(|e| e.below("vpa"))?;
         let selector = problem.field("selector");
         let parsed = Selector::parse(selector.text()?.unwrap_or_default());
         let selector = parsed.map_err(|error| selector.error(error.to_string()))?;
@@ -99,7 +99,7 @@ impl Replay {
         })
     }
 
-    fn follow(&mut self, event: &Part<'_>, now: Timestamp) -> Result<(), FieldError> {
+    fn follow(&mut self, event: &Part<'_>) -> Result<(), FieldError> {
         let kind = event.field("type").some_text()?;
         let object = event.field("object");
         if kind == "RESTART" {
@@ -110,25 +110,23 @@ impl Replay {
         }
         match object.field("kind").text()? {
             Some("Event") => self.ooms.extend(of_eviction(object.value())),
-            Some("VerticalPodAutoscaler") => self.vpa = Vpa::read(object.value())?,
-            _ => self.follow_pod(kind, &object, now)?,
+            Some("VerticalPodAutoscaler") => {
+                let vpa = Vpa::read(object.value());
+                self.vpa = vpa.map_err(|error| error.below(&object.path()))?;
+            }
+            _ => self.follow_pod(kind, &object)?,
         }
         Ok(())
     }
 
-    fn follow_pod(
-        &mut self,
-        kind: &str,
-        object: &Part<'_>,
-        _now: Timestamp,
-    ) -> Result<(), FieldError> {
+    fn follow_pod(&mut self, kind: &str, object: &Part<'_>) -> Result<(), FieldError> {
         let name = object.field("metadata");
         let name = name.field("name").some_text()?.to_owned();
         let old = self.pods.remove(&name);
         if kind == "DELETED" {
             return Ok(());
         }
-        let pod = Pod::read(object.value())?;
+        let pod = Pod::read(object.value()).map_err(|error| error.below(&object.path()))?;
         if pod.phase == "Pending" {
             return Ok(());
         }

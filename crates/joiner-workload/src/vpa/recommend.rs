@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::aggregate::Aggregate;
-use super::amounts::{Resource, Resources, amount, scaled};
+use super::amounts::{Resource, amount, scaled};
 use super::policy::apply_policy;
 use super::settings::{ResourceSettings, Settings};
 use super::spec::{ContainerRecommendation, Vpa};
