@@ -1,0 +1,3 @@
+//! Behaviors of the upstream AWS provider, each named by its number in the compatibility table.
+
+mod hashes;
