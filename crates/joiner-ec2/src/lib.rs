@@ -1,7 +1,14 @@
 //! What to ask of EC2 as a function of data, and what its answers mean.
 
+pub mod ami;
 pub mod cluster;
 pub mod drift;
 pub mod family;
 pub mod hash;
+pub mod launch;
+pub mod request;
+pub mod tags;
+#[cfg(test)]
+mod tests;
 pub mod user_data;
+pub mod volumes;

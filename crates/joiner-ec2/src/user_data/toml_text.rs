@@ -41,10 +41,10 @@ impl Ordered {
 impl Entry {
     /// A value, in the order of its keys where it is a table.
     pub(super) fn of(value: Value) -> Self {
-        match value {
-            Value::Table(table) => Self::Table(Ordered::by_name(table)),
-            other => Self::Value(other),
+        if let Value::Table(table) = value {
+            return Self::Table(Ordered::by_name(table));
         }
+        Self::Value(value)
     }
 }
 

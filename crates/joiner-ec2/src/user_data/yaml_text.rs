@@ -33,8 +33,13 @@ fn block(value: &Value, indent: usize, text: &mut String) {
                 block(item, indent + 2, text);
             }
         }
-        other => {
-            inline(other, indent, text);
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => {
+            inline(value, indent, text);
             text.push('\n');
         }
     }
@@ -45,7 +50,12 @@ fn field(value: &Value, indent: usize, text: &mut String) {
     let below = match value {
         Value::Object(fields) if !fields.is_empty() => Some(indent + 2),
         Value::Array(items) if !items.is_empty() => Some(indent),
-        _ => None,
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => None,
     };
     match below {
         Some(indent) => {

@@ -1,4 +1,6 @@
 //! Behaviors of the upstream AWS provider, each named by its number in the compatibility table.
 
+mod fleets;
 mod hashes;
+mod templates;
 mod user_data;

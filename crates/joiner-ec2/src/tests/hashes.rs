@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::drift::{Compared, Drift, DriftError, Machine, rehash};
+use crate::hash::{HashVersion, class_hash};
 use joiner_api::labels::aws::{EC2_NODE_CLASS_HASH, EC2_NODE_CLASS_HASH_VERSION};
 use joiner_api::types::{Ec2NodeClassSpec, Ec2NodeClassStatus, NodeClaim};
-use joiner_ec2::drift::{Compared, Drift, DriftError, Machine, rehash};
-use joiner_ec2::hash::{HashVersion, class_hash};
 use serde_json::{Value, json};
 
 const CA: &str = "test-ca-bundle";

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use joiner_api::types::{AmiFamily, Ec2NodeClassSpec, Kubelet, Taint};
-use joiner_ec2::cluster::Cluster;
-use joiner_ec2::user_data::{
+use crate::cluster::Cluster;
+use crate::user_data::{
     Bootstrap, UserData, UserDataError, binds_by_default, node_labels, node_taints, user_data,
 };
+use joiner_api::types::{AmiFamily, Ec2NodeClassSpec, Kubelet, Taint};
 use serde_json::{Value, json};
 
 struct Case {
