@@ -1,14 +1,20 @@
 //! What to ask of EC2 as a function of data, and what its answers mean.
 
 pub mod ami;
+pub mod answer;
 pub mod cluster;
 pub mod drift;
 pub mod family;
+pub mod fault;
 pub mod hash;
+pub mod health;
 pub mod launch;
+pub mod machine;
+pub mod messages;
 pub mod request;
 pub mod tags;
 #[cfg(test)]
 mod tests;
 pub mod user_data;
 pub mod volumes;
+pub mod zonal_shift;

@@ -2,5 +2,7 @@
 
 mod fleets;
 mod hashes;
+mod life;
+mod outcomes;
 mod templates;
 mod user_data;
