@@ -12,6 +12,8 @@ pub mod launch;
 pub mod machine;
 pub mod messages;
 pub mod request;
+pub mod reservations;
+pub mod selectors;
 pub mod tags;
 #[cfg(test)]
 mod tests;

@@ -47,6 +47,12 @@ pub struct Query {
     /// Capacity reservations only: which.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capacity_reservation_ids: Vec<String>,
+    /// Placement groups only: which, by id.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub group_ids: Vec<String>,
+    /// Placement groups only: which, by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub group_names: Vec<String>,
     /// Launch templates only: which.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub launch_template_names: Vec<String>,

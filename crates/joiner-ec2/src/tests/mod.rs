@@ -1,8 +1,10 @@
 //! Behaviors of the upstream AWS provider, each named by its number in the compatibility table.
 
+mod amis;
 mod fleets;
 mod hashes;
 mod life;
 mod outcomes;
+mod selectors;
 mod templates;
 mod user_data;
