@@ -10,6 +10,7 @@ pub mod hash;
 pub mod health;
 pub mod launch;
 pub mod machine;
+pub mod market;
 pub mod messages;
 pub mod request;
 pub mod reservations;

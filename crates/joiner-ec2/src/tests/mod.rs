@@ -4,6 +4,7 @@ mod amis;
 mod fleets;
 mod hashes;
 mod life;
+mod market;
 mod outcomes;
 mod selectors;
 mod templates;
