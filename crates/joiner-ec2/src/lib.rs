@@ -2,10 +2,12 @@
 
 pub mod ami;
 pub mod answer;
+pub mod class;
 pub mod cluster;
 pub mod drift;
 pub mod family;
 pub mod fault;
+pub mod garbage;
 pub mod hash;
 pub mod health;
 pub mod launch;

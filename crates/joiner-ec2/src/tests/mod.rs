@@ -1,6 +1,7 @@
 //! Behaviors of the upstream AWS provider, each named by its number in the compatibility table.
 
 mod amis;
+mod classes;
 mod fleets;
 mod hashes;
 mod life;
