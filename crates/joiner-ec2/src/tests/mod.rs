@@ -7,6 +7,7 @@ mod hashes;
 mod life;
 mod market;
 mod outcomes;
+mod policies;
 mod selectors;
 mod templates;
 mod user_data;

@@ -11,7 +11,6 @@ mod mime;
 mod nodeadm;
 mod toml_text;
 mod windows;
-mod yaml_text;
 
 use std::collections::BTreeMap;
 

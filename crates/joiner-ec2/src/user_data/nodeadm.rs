@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::flags::node_labels;
 use super::mime::{self, Part};
-use super::{Bootstrap, UserDataError, go, yaml_text};
+use super::{Bootstrap, UserDataError, go};
+use crate::yaml_text;
 
 /// The user's parts, then ours.
 pub(super) fn user_data(bootstrap: &Bootstrap<'_>) -> Result<String, UserDataError> {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// The text of a mapping, with sorted keys.
-pub(super) fn render(value: &Value) -> String {
+pub(crate) fn render(value: &Value) -> String {
     let mut text = String::new();
     block(value, 0, &mut text);
     text
