@@ -1,6 +1,6 @@
 //! Machines: how they are found, and what a claim is told of the one it got.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use jiff::Timestamp;
@@ -11,6 +11,7 @@ use joiner_api::labels::aws::{
 };
 use joiner_api::labels::{CAPACITY_TYPE, NODE_POOL, ZONE};
 use joiner_api::types::{CapacityReservation, Ec2NodeClassStatus, ReservationType};
+use joiner_catalog::PlacementStrategy;
 use joiner_model::{InstanceType, Labels, Name, ResourceName, Resources};
 
 use crate::answer::Instance;
@@ -337,6 +338,47 @@ pub fn demoted(said: &Labels, machine: &Machine) -> Option<(&'static str, [&'sta
         [CAPACITY_RESERVATION_ID, CAPACITY_RESERVATION_TYPE],
     ))
 }
+
+/// How a claim's registration stands where its class has a placement group: nodes in partitions are open for pods
+/// once it is known which partition they are in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartitionHook {
+    /// Nothing is left to do.
+    Passes,
+    /// The machine is not known yet.
+    Waits,
+    /// The partition is known: it becomes a label.
+    Label(i32),
+}
+
+/// How far registration is. `found` is a fresh read of the machine that the claim names.
+///
+/// # Errors
+/// The claim names a machine that is gone.
+pub fn partition_hook(
+    strategy: Option<PlacementStrategy>,
+    labels: &BTreeMap<String, String>,
+    provider_id: Option<&str>,
+    found: Option<&Machine>,
+) -> Result<PartitionHook, MachineGone> {
+    let is_set = |own: &String| !own.is_empty();
+    match (strategy, provider_id, found) {
+        (None | Some(PlacementStrategy::Cluster | PlacementStrategy::Spread), _, _) => {
+            Ok(PartitionHook::Passes)
+        }
+        _ if labels.get(PLACEMENT_GROUP_PARTITION).is_some_and(is_set) => Ok(PartitionHook::Passes),
+        (_, None, _) => Ok(PartitionHook::Waits),
+        (_, Some(id), None) => Err(MachineGone(id.to_owned())),
+        (_, Some(_), Some(own)) => Ok(own
+            .partition
+            .map_or(PartitionHook::Waits, PartitionHook::Label)),
+    }
+}
+
+/// There is no machine of this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("machine {0} is gone, and its partition cannot be told")]
+pub struct MachineGone(pub String);
 
 /// Whether a class still has the reservation of this id, and it is about to end.
 #[must_use]

@@ -1,5 +1,7 @@
 //! Conditions of a node class.
 
+use std::time::Duration;
+
 use joiner_api::types::{ConditionStatus, Ec2NodeClassSpec, Ec2NodeClassStatus};
 
 use super::kubelet;
@@ -185,6 +187,19 @@ pub fn validation(spec: &Ec2NodeClassSpec, others: &[ClassCondition]) -> Option<
     let key = spec.tags.as_ref().and_then(tags::restricted)?;
     let message = format!("spec.tags has {key}, which only the controller sets; remove it");
     failed("TagValidationFailed", message)
+}
+
+/// When to look again at what a condition rests on, although nothing changed; sooner where nothing was found.
+#[must_use]
+pub fn again_after(own: &ClassCondition) -> Option<Duration> {
+    let is_true = own.status == ConditionStatus::True;
+    let minutes = match own.kind {
+        AMIS_READY | SECURITY_GROUPS_READY if is_true => 5,
+        AMIS_READY | SECURITY_GROUPS_READY | SUBNETS_READY | CAPACITY_RESERVATIONS_READY => 1,
+        VALIDATION_SUCCEEDED => 10,
+        _ => return None,
+    };
+    Some(Duration::from_secs(minutes * 60))
 }
 
 /// What `Ready` says: True if all are, False if any is, else Unknown.

@@ -15,6 +15,12 @@ use joiner_model::{
 /// Resource of Elastic Fabric Adapters.
 pub(crate) const EFA: &str = "vpc.amazonaws.com/efa";
 
+/// Resources of Nitro Enclaves.
+const ENCLAVES: [&str; 2] = [
+    "eks.amazonaws.com/nitro-sandbox",
+    "eks.amazonaws.com/nip-slots",
+];
+
 /// How a machine is paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CapacityType {
@@ -171,6 +177,13 @@ impl Ask<'_> {
     #[must_use]
     pub fn wants_efa(&self) -> bool {
         self.requests.get(&ResourceName::Other(EFA.into())) > 0
+    }
+
+    /// Whether the claim asks for Nitro Enclaves, under their name now or that of release 1.14.
+    #[must_use]
+    pub fn wants_enclaves(&self) -> bool {
+        let asks = |name: &str| self.requests.get(&ResourceName::Other(name.into())) > 0;
+        ENCLAVES.into_iter().any(asks)
     }
 
     /// The offerings of a type that are available, satisfy the claim and have room for its pods.

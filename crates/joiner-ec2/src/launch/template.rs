@@ -5,12 +5,14 @@
 
 use std::collections::BTreeMap;
 
+use joiner_api::labels::aws::PLACEMENT_GROUP_PARTITION;
 use joiner_api::structural;
 use joiner_api::types::{Ec2NodeClassSpec, Ec2NodeClassStatus, Taint};
+use joiner_catalog::{PlacementGroup, PlacementStrategy};
 
 use super::interfaces::interfaces;
 use super::needs::Need;
-use super::{CapacityType, Reservation, ReservationKind, Tenancy};
+use super::{Ask, CapacityType, Reservation, ReservationKind, Tenancy};
 use crate::cluster::Cluster;
 use crate::family;
 use crate::request::{
@@ -44,6 +46,24 @@ pub struct PlacedIn {
     pub group: String,
     /// Partition, if the claim asks for one; else EC2 picks.
     pub partition: Option<i32>,
+}
+
+impl PlacedIn {
+    /// Where a claim's machine is put in the group of its class: of the partitions that it asks for, the lowest.
+    /// Partitions are compared as texts, as upstream does: 10 comes before 2.
+    #[must_use]
+    pub fn of(group: &PlacementGroup, ask: &Ask<'_>) -> Self {
+        let has_partitions = matches!(group.strategy, PlacementStrategy::Partition(_));
+        let asked = ask
+            .requirements
+            .get(PLACEMENT_GROUP_PARTITION)
+            .filter(|_| has_partitions);
+        let lowest = asked.and_then(|own| own.members()?.first().cloned());
+        Self {
+            group: group.id.to_string(),
+            partition: lowest.and_then(|own| own.parse().ok()),
+        }
+    }
 }
 
 /// What all templates of a launch have in common.

@@ -4,12 +4,14 @@
 //! [`figures`] reads a type, [`Prices`] holds what things cost, [`Shortages`] what cannot be had for a while, and
 //! [`Market::types`] puts all of it together under a node class.
 
+mod memory;
 mod offerings;
 mod price_list;
 mod prices;
 mod shortages;
 mod types;
 
+pub use memory::DiscoveredMemory;
 pub use offerings::Market;
 pub use price_list::{
     GetProducts, ProductFilter, SpotPriceHistory, on_demand_prices, pricing_queries,

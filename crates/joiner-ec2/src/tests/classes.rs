@@ -12,7 +12,7 @@ use joiner_model::InstanceType;
 use serde_json::{Value, json};
 
 use crate::class::conditions::{
-    ClassCondition, VALIDATION_SUCCEEDED, placement_group, ready, resolved, validation,
+    ClassCondition, VALIDATION_SUCCEEDED, again_after, placement_group, ready, resolved, validation,
 };
 use crate::class::dry_run::{Call, Judged, fleet, judge, key, machines, type_to_try};
 use crate::class::kubelet::{problems, unsupported};
@@ -87,6 +87,15 @@ fn aws_064_the_condition_of_a_placement_group() {
         reason(&spec(json!({})), Err("throttled")),
         "PlacementGroupReady"
     );
+}
+
+#[test]
+fn when_to_look_again() {
+    let minutes = |own: &ClassCondition| again_after(own).map(|own| own.as_secs() / 60);
+    let found: Vec<_> = good().iter().map(minutes).collect();
+    assert_eq!(found, [Some(5), Some(1), Some(5), Some(1), None]);
+    let missing = resolved(&Ec2NodeClassStatus::default(), false);
+    assert!(missing.iter().all(|own| minutes(own) == Some(1)));
 }
 
 #[test]

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use joiner_api::types::Ec2NodeClassStatus;
-use joiner_catalog::{ClassSettings, ec2_type};
+use joiner_catalog::{ClassSettings, PlacementStrategy, ec2_type};
 use joiner_model::{Labels, ResourceName};
 use serde_json::{Value, json};
 
 use crate::answer::InstanceStatus;
 use crate::health::{Illness, REPAIRS, ill, new_since, queries};
 use crate::launch::CapacityType;
-use crate::machine::{self, End, Life, Machine, ProviderId, demoted, end};
+use crate::machine::{
+    self, End, Life, Machine, PartitionHook, ProviderId, demoted, end, partition_hook,
+};
 use crate::messages::{Message, MessageAction, MessageKind, MessageMark};
 use crate::tags::{Tag, of_registered};
 use crate::zonal_shift::{ManagedResource, ShiftChange, changes, shifted};
@@ -181,6 +183,49 @@ fn aws_178_a_reservation_that_lapsed() {
     assert_eq!(demoted(&said("on-demand"), &own), None);
     assert_eq!(demoted(&said("on-demand"), &read(RESERVED())), None);
     assert_eq!(demoted(&said("reserved"), &read(RESERVED())), None);
+}
+
+#[test]
+fn aws_184_partitions_are_known_before_nodes_are_open() {
+    let key = "karpenter.k8s.aws/placement-group-partition".to_owned();
+    let none = BTreeMap::new();
+    let empty = BTreeMap::from([(key.clone(), String::new())]);
+    let set = BTreeMap::from([(key, "2".to_owned())]);
+    let partitions = Some(PlacementStrategy::Partition(3));
+    let placed = read(json!({"Placement": {"AvailabilityZone": "a", "PartitionNumber": 2}}));
+    let early = read(json!({}));
+    let id = Some("aws:///a/i-1");
+    for strategy in [
+        None,
+        Some(PlacementStrategy::Cluster),
+        Some(PlacementStrategy::Spread),
+    ] {
+        assert_eq!(
+            partition_hook(strategy, &none, None, None),
+            Ok(PartitionHook::Passes)
+        );
+    }
+    assert_eq!(
+        partition_hook(partitions, &set, None, None),
+        Ok(PartitionHook::Passes)
+    );
+    assert_eq!(
+        partition_hook(partitions, &none, None, None),
+        Ok(PartitionHook::Waits)
+    );
+    assert_eq!(
+        partition_hook(partitions, &empty, id, Some(&placed)),
+        Ok(PartitionHook::Label(2))
+    );
+    assert_eq!(
+        partition_hook(partitions, &none, id, Some(&early)),
+        Ok(PartitionHook::Waits)
+    );
+    let error = partition_hook(partitions, &none, id, None).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "machine aws:///a/i-1 is gone, and its partition cannot be told"
+    );
 }
 
 #[test]

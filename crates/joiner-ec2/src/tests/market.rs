@@ -14,8 +14,8 @@ use crate::answer::{InstanceTypeInfo, SpotPrice};
 use crate::launch::CapacityType;
 use crate::launch::outcome::SoldOut;
 use crate::market::{
-    Market, Offered, Prices, SHORTAGE_LASTS, Shortages, figures, offered, on_demand_prices,
-    pricing_queries, pricing_region, spot_price_query, types_query,
+    DiscoveredMemory, Market, Offered, Prices, SHORTAGE_LASTS, Shortages, figures, offered,
+    on_demand_prices, pricing_queries, pricing_region, spot_price_query, types_query,
 };
 use crate::reservations::Left;
 
@@ -402,6 +402,28 @@ fn aws_109_memory_that_was_seen_replaces_the_estimate() {
     let estimate = memory(&world);
     world.memory.insert("m5.large".into(), estimate + 4096);
     assert_eq!(memory(&world), estimate + 4096);
+}
+
+#[test]
+fn aws_109_which_memory_was_seen() {
+    let status = |ids: &[&str]| {
+        let amis: Vec<Value> = ids.iter().map(|id| json!({"id": id})).collect();
+        serde_json::from_value::<Ec2NodeClassStatus>(json!({"amis": amis})).unwrap()
+    };
+    let own = status(&["ami-1", "ami-2"]);
+    let name = Name::from("m5.large");
+    let mut known = DiscoveredMemory::default();
+    let get = |known: &DiscoveredMemory, status: &Ec2NodeClassStatus| {
+        known.of(status).get("m5.large").copied()
+    };
+    known.learn(&own, &name, ("ami-0", Some("ami-2")), 100);
+    assert_eq!(get(&known, &own), None);
+    known.learn(&own, &name, ("ami-2", Some("ami-2")), 100);
+    known.learn(&own, &name, ("ami-2", Some("ami-2")), 120);
+    assert_eq!(get(&known, &own), Some(100));
+    known.learn(&own, &name, ("ami-2", Some("ami-2")), 90);
+    assert_eq!(get(&known, &status(&["ami-2", "ami-1"])), Some(90));
+    assert_eq!(get(&known, &status(&["ami-3"])), None);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use joiner_api::types::{Ec2NodeClassSpec, Ec2NodeClassStatus};
-use joiner_catalog::{ClassSettings, ec2};
+use joiner_catalog::{ClassSettings, PlacementGroup, PlacementStrategy, ec2};
 use joiner_model::{InstanceType, Name, Requirement, Requirements, ResourceName, Resources};
 use serde_json::{Value, json};
 
@@ -285,6 +285,48 @@ fn aws_149_tenancy_and_placement() {
         case.data()["Placement"],
         json!({"GroupId": "pg-1", "PartitionNumber": 2, "Tenancy": "dedicated"})
     );
+}
+
+#[test]
+fn the_lowest_partition_that_is_asked_for() {
+    let nothing = Resources::new();
+    let partition = |values: &[&str], strategy| {
+        let key = "karpenter.k8s.aws/placement-group-partition";
+        let own = values.iter().map(|own| Name::from(*own));
+        let requirements: Requirements = match values.is_empty() {
+            true => Requirements::new(),
+            false => [Requirement::one_of(key, own)].into_iter().collect(),
+        };
+        let ask = Ask {
+            requirements: &requirements,
+            requests: &nothing,
+        };
+        let group = PlacementGroup {
+            id: "pg-1".into(),
+            strategy,
+        };
+        PlacedIn::of(&group, &ask).partition
+    };
+    let partitions = PlacementStrategy::Partition(12);
+    assert_eq!(partition(&["3", "2"], partitions), Some(2));
+    assert_eq!(partition(&["10", "2"], partitions), Some(10));
+    assert_eq!(partition(&[], partitions), None);
+    assert_eq!(partition(&["2"], PlacementStrategy::Spread), None);
+}
+
+#[test]
+fn aws_143_enclaves_if_asked_for() {
+    let requirements = Requirements::new();
+    let wants = |name: &str| {
+        let requests = Resources::new().with(ResourceName::parse(name), 1);
+        let ask = Ask {
+            requirements: &requirements,
+            requests: &requests,
+        };
+        ask.wants_enclaves()
+    };
+    assert!(wants("eks.amazonaws.com/nitro-sandbox") && wants("eks.amazonaws.com/nip-slots"));
+    assert!(!wants("nvidia.com/gpu"));
 }
 
 #[test]
