@@ -56,6 +56,7 @@ const TABLE: &[Row] = &[
     below("joiner-catalog", &["joiner-model"]),
     below("joiner-solver", &["joiner-model", "joiner-pack"]),
     below("joiner-verify", &["joiner-model"]),
+    below("joiner-receipts", &["joiner-model"]),
     below("joiner-workload", &["joiner-model"]),
     below("joiner-disruption", &["joiner-model", "joiner-solver"]),
     below("joiner-nodegroup", &["joiner-model", "joiner-solver"]),
@@ -74,8 +75,14 @@ const TABLE: &[Row] = &[
     above("joiner-cloud-sim", SIMULATED),
     above(
         "joiner-runtime",
-        &["joiner-model", "joiner-api", "joiner-state"],
+        &[
+            "joiner-model",
+            "joiner-api",
+            "joiner-state",
+            "joiner-receipts",
+        ],
     ),
+    above("joiner-engine", ENGINE),
     above("joiner-controllers", CONTROLLERS),
     above("joiner-sandbox", SANDBOX),
     above(
@@ -89,7 +96,10 @@ const TABLE: &[Row] = &[
         ],
     ),
     above("joiner-bench", &[ALL, TESTKIT]),
-    above("joiner-web", &["joiner-model", "joiner-runtime"]),
+    above(
+        "joiner-web",
+        &["joiner-model", "joiner-receipts", "joiner-runtime"],
+    ),
     above("joiner", &[ALL]),
     above(TESTKIT, &[ALL]),
     above("xtask", &[ALL, TESTKIT]),
@@ -102,12 +112,15 @@ const SANDBOX: &[&str] = &[
     "joiner-runtime",
 ];
 
+/// A cloud reads the classes that are in the cluster, and goes by the same clock as everything else.
 const CLOUD: &[&str] = &[
     "joiner-model",
     "joiner-api",
     "joiner-cloud",
     "joiner-catalog",
     "joiner-ec2",
+    "joiner-state",
+    "joiner-runtime",
 ];
 
 const SIMULATED: &[&str] = &[
@@ -121,6 +134,13 @@ const SIMULATED: &[&str] = &[
     "joiner-runtime",
 ];
 
+const ENGINE: &[&str] = &[
+    "joiner-model",
+    "joiner-api",
+    "joiner-state",
+    "joiner-runtime",
+];
+
 const CONTROLLERS: &[&str] = &[
     "joiner-model",
     "joiner-api",
@@ -131,8 +151,10 @@ const CONTROLLERS: &[&str] = &[
     "joiner-disruption",
     "joiner-nodegroup",
     "joiner-state",
+    "joiner-receipts",
     "joiner-cloud",
     "joiner-runtime",
+    "joiner-engine",
 ];
 
 /// Crates of others that have no place below the line.

@@ -39,8 +39,13 @@ enum Chore {
     /// Everything that takes too long for CI.
     #[command(subcommand)]
     Soak(test::soak::Soak),
-    /// Checks sizes, doc lines and words of all files.
-    Tidy,
+    /// Checks sizes, doc lines and words of all files, and counts names that say little and modules in
+    /// cycles, of which no crate may have more than xtask/tidy.toml says.
+    Tidy {
+        /// Writes the numbers that have fallen to the table first; none of them rises.
+        #[arg(long)]
+        write: bool,
+    },
     /// Checks which crate depends on which.
     Deps,
     /// Checks licenses, versions and sources of all crates against deny.toml.
@@ -81,7 +86,12 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
     match chore {
         Chore::Test => test::run(&root),
         Chore::Soak(soak) => test::soak::run(&root, soak),
-        Chore::Tidy => report(tidy::problems(&root)?),
+        Chore::Tidy { write } => {
+            if *write {
+                tidy::write(&root)?;
+            }
+            report(tidy::problems(&root)?)
+        }
         Chore::Deps => report(deps::problems(&root)?),
         Chore::Deny => report(deny::problems(&root)?),
         Chore::Docs(args) => docs::run(&root, args),

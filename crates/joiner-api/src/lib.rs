@@ -6,6 +6,7 @@
 //! [`validation::validate_node_pool`] says what no schema can.
 
 pub mod admission;
+pub mod conditions;
 pub mod crd;
 mod hash;
 pub mod labels;

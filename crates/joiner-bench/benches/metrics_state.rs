@@ -8,7 +8,7 @@ use std::time::Duration;
 use criterion::Criterion;
 use jiff::Timestamp;
 use joiner_controllers::catalogs::Lists;
-use joiner_controllers::metrics_state::{FAMILIES, Look, Waits};
+use joiner_controllers::state_metrics::{FAMILIES, Look, Waits};
 use joiner_state::live::{ClusterState, Kind, Snapshot};
 use serde_json::json;
 

@@ -31,11 +31,12 @@ pub struct Ec2Catalog {
     pub prices_of: &'static str,
 }
 
-/// The catalog of a region under a node class: every zone, on-demand and spot.
+/// The catalog of a region under a node class: every zone that it covers, on-demand and spot.
 ///
-/// Guarantees: types are in the order of their names; each has at least one offering; a type that
-/// the class cannot launch keeps its offerings, marked as not available. Windows classes see no ARM
-/// types, for which there is no image.
+/// Guarantees: types are in the order of their names; each is for sale in the region, though maybe in
+/// no zone that the class has a subnet in, and then without offerings; a type that the class cannot
+/// launch keeps its offerings, marked as not available. Windows classes see no ARM types, for which
+/// there is no image.
 ///
 /// # Errors
 /// The region is not in the built-in table.
@@ -47,10 +48,18 @@ pub fn ec2(region: &str, settings: &ClassSettings) -> Result<Ec2Catalog, Unknown
         let no_image = settings.ami_family.is_windows() && &*figures.arch == "arm64";
         (!no_image).then(|| builder.instance_type(figures, Some(price)))
     });
+    let mut types: Vec<InstanceType> = sold
+        .filter(|instance_type| !instance_type.offerings.is_empty())
+        .collect();
+    if let Some(covered) = &settings.zones {
+        for instance_type in &mut types {
+            let zone = |offer: &Offering| offer.labels.get(keys::ZONE).cloned();
+            (instance_type.offerings)
+                .retain(|offer| zone(offer).is_some_and(|z| covered.contains(&z)));
+        }
+    }
     Ok(Ec2Catalog {
-        types: sold
-            .filter(|instance_type| !instance_type.offerings.is_empty())
-            .collect(),
+        types,
         warnings: prices.warnings,
         well_known: ec2_well_known(),
         currency: prices.currency,

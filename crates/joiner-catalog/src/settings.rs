@@ -1,5 +1,6 @@
 //! What a node class decides about its nodes' capacity, overhead and labels.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -7,7 +8,7 @@ use joiner_model::{Name, Resources};
 
 /// The settings of a node class that figures depend on. The default is a class with AL2023 and
 /// nothing else set, under a controller with default settings.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassSettings {
     /// Kind of machine image.
     pub ami_family: AmiFamily,
@@ -35,6 +36,8 @@ pub struct ClassSettings {
     pub connection_tracking: bool,
     /// Placement group the nodes go into.
     pub placement_group: Option<PlacementGroup>,
+    /// Zones of the subnets that the class resolved to; `None` while it has not, and all will do.
+    pub zones: Option<BTreeSet<Name>>,
     /// Network interfaces kept free for other uses (a setting of the controller).
     pub reserved_enis: u32,
     /// Memory the machine never sees, in millionths of what is advertised (a setting of the
@@ -58,6 +61,7 @@ impl Default for ClassSettings {
             nested_virtualization: false,
             connection_tracking: false,
             placement_group: None,
+            zones: None,
             reserved_enis: 0,
             vm_memory_overhead_ppm: 75_000,
         }

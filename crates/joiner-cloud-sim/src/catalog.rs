@@ -1,15 +1,16 @@
 //! What each node class sells, as listed and as it is today.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use joiner_api::labels::{aws, kwok};
-use joiner_catalog::{kwok_generic, kwok_rules};
-use joiner_cloud::{CatalogError, NodeClass};
+use joiner_catalog::{ec2, kwok_generic, kwok_rules};
+use joiner_cloud::{CatalogError, NodeClass, SoldOut};
 use joiner_cluster::Digest;
 use joiner_model::{InstanceType, Name};
-use joiner_state::{ClassFigures, Place, ec2_types};
+use joiner_state::{Place, class_settings};
 
 use crate::market::Today;
 use crate::offers::label_keys;
@@ -125,18 +126,15 @@ impl Catalogs {
             line: 1,
             column: None,
         };
-        let figures = ClassFigures::of(&class.name, object, &place)
-            .map_err(|error| CatalogError::Class(error.to_string()))?;
-        let types = ec2_types(
-            (&class.name, object),
-            &figures,
-            &self.region,
-            &mut Vec::new(),
-        );
-        let listed = Listed::new(
-            id,
-            types.map_err(|error| CatalogError::Class(chain(&error)))?,
-        );
+        let unusable = |error: &dyn Display| CatalogError::Class(error.to_string());
+        let mut warnings = Vec::new();
+        let settings = class_settings(&class.name, object, &place, &mut warnings)
+            .map_err(|error| unusable(&error))?;
+        for warning in warnings {
+            tracing::warn!("{warning}");
+        }
+        let sold = ec2(&self.region, &settings).map_err(|error| unusable(&error))?;
+        let listed = Listed::new(id, sold.types);
         let mut known = known();
         if known.len() >= CATALOGS_MAX {
             known.clear();
@@ -150,6 +148,7 @@ impl Catalogs {
         &self,
         listed: &Listed,
         today: Today,
+        sold_out: &SoldOut,
         now: Timestamp,
     ) -> Arc<Vec<InstanceType>> {
         if today.is_as_listed() {
@@ -161,19 +160,12 @@ impl Catalogs {
         {
             return Arc::clone(types);
         }
-        let types = Arc::new(today.apply(&listed.types, now));
+        let types = Arc::new(today.apply(&listed.types, sold_out, now));
         if shown.len() >= CATALOGS_MAX {
             shown.clear();
         }
         shown.insert(listed.id, (today, Arc::clone(&types)));
         types
-    }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {}", chain(source)),
-        None => error.to_string(),
     }
 }
 

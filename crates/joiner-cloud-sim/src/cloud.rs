@@ -11,9 +11,10 @@ use joiner_api::labels::{aws, kwok};
 use joiner_api::types::NodeClaim;
 use joiner_cloud::{
     CatalogError, ClassKind, ClassStatus, Cloud, CloudError, Instance, Interruption, LaunchError,
-    NodeClass, Order, ProviderId, Registration, RepairPolicy, Termination,
+    NodeClass, OfferingKey, Order, ProviderId, Registration, RepairPolicy, SoldOutScope,
+    Termination,
 };
-use joiner_model::{InstanceType, Name, keys};
+use joiner_model::{InstanceType, Labels, Name, keys};
 use joiner_runtime::Clock;
 use kube::Client;
 use tokio::sync::{Notify, watch};
@@ -202,7 +203,7 @@ impl SimulatedCloud {
             // Who bought the same now would have it taken away again.
             let labels = stored.record.instance().labels;
             if let Some(name) = labels.get(keys::INSTANCE_TYPE) {
-                locked(&self.market).mark(name, &labels, now);
+                self.mark_sold_out(name, &labels, now);
             }
         }
         tracing::info!(
@@ -327,12 +328,23 @@ impl SimulatedCloud {
             of.from.is_none_or(|from| from <= now) && of.until.is_none_or(|until| now < until)
         };
         let prices = faults.prices.iter().filter(|change| holds(&change.of));
+        let reserved = self.with_ledger(|ledger| ledger.reserved());
+        let mut market = locked(&self.market);
+        let sold_out = &mut market.sold_out;
         let today = Today {
-            sold_out: locked(&self.market).sold_out(now),
+            sold_out: (!sold_out.is_empty(now)).then(|| sold_out.sequence(now)),
             prices: prices.cloned().collect(),
-            reserved: self.with_ledger(|ledger| ledger.reserved()),
+            reserved,
         };
-        self.catalogs.today(listed, today, now)
+        self.catalogs.today(listed, today, sold_out, now)
+    }
+
+    /// Remembers that an offering could not be had.
+    fn mark_sold_out(&self, instance_type: &Name, labels: &Labels, now: Timestamp) {
+        let key = OfferingKey::of(instance_type, labels);
+        locked(&self.market)
+            .sold_out
+            .mark(SoldOutScope::Offering(key), now);
     }
 
     /// Chooses a machine and sets quota aside for it.
@@ -364,7 +376,7 @@ impl SimulatedCloud {
                 }
                 Err(why) => {
                     tracing::debug!(instance_type = %ty, why, "an offering cannot be had");
-                    locked(&self.market).mark(ty, labels, now);
+                    self.mark_sold_out(ty, labels, now);
                 }
             }
         }

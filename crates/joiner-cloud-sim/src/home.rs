@@ -21,8 +21,13 @@ use crate::settings::{INSTANCE_LABEL, MACHINES_NAMESPACE, SIMULATED_LABEL};
 
 /// ConfigMap that says what the namespace is for, and that all machines are in it.
 const ABOUT: &str = "about-this-namespace";
-const ABOUT_TEXT: &str = "Each ConfigMap here with the label joiner.dev/simulated-instance is a machine of \
-    Joiner's simulated cloud. One that is deleted is a machine that is gone.";
+
+fn about_text() -> String {
+    format!(
+        "Each ConfigMap here with the label {INSTANCE_LABEL} is a machine of Joiner's simulated \
+         cloud. One that is deleted is a machine that is gone."
+    )
+}
 
 /// The namespace of the machines.
 #[derive(Clone)]
@@ -67,7 +72,7 @@ impl Home {
         if !was_settled {
             let about = ConfigMap {
                 metadata: named(ABOUT),
-                data: Some([("about".to_owned(), ABOUT_TEXT.to_owned())].into()),
+                data: Some([("about".to_owned(), about_text())].into()),
                 ..ConfigMap::default()
             };
             unless_there(self.maps.create(&writing(), &about).await)?;

@@ -1,19 +1,18 @@
 //! What the cloud answers at this moment: who may call, what is sold out, what it costs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
+use joiner_cloud::{OfferingKey, SoldOut};
 use joiner_cluster::Digest;
-use joiner_model::{InstanceType, Labels, Name, Offering, keys};
+use joiner_model::{InstanceType, Name, Offering};
 
 use crate::delays::share;
 use crate::faults::Faults;
 
 /// How long an offering that turned out to be sold out is not tried again.
-const SOLD_OUT_FOR: SignedDuration = SignedDuration::from_secs(180);
-
-/// Instance type, zone and capacity type.
-type OfferingKey = (Name, Name, Name);
+const SOLD_OUT_FOR: Duration = Duration::from_secs(180);
 
 /// Why a call got no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,21 +24,23 @@ pub(crate) enum CallFault {
 }
 
 /// What a cloud remembers between calls. Losing it in a crash costs nothing but a refused launch.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Market {
-    sold_out: BTreeMap<OfferingKey, Timestamp>,
+    /// What was refused.
+    pub(crate) sold_out: SoldOut,
     /// Thousandths of calls that may still be made, and as of when.
     bucket: Option<(u64, Timestamp)>,
     n_calls: u64,
 }
 
-fn key(instance_type: &Name, labels: &Labels) -> OfferingKey {
-    let label = |key: &str| labels.get(key).cloned().unwrap_or_else(|| Name::from(""));
-    (
-        instance_type.clone(),
-        label(keys::ZONE),
-        label(keys::CAPACITY_TYPE),
-    )
+impl Default for Market {
+    fn default() -> Self {
+        Self {
+            sold_out: SoldOut::new(SOLD_OUT_FOR),
+            bucket: None,
+            n_calls: 0,
+        }
+    }
 }
 
 impl Market {
@@ -70,26 +71,13 @@ impl Market {
         }
         Ok(())
     }
-
-    /// Remembers that an offering could not be had.
-    pub(crate) fn mark(&mut self, instance_type: &Name, labels: &Labels, now: Timestamp) {
-        let until = now.checked_add(SOLD_OUT_FOR).unwrap_or(Timestamp::MAX);
-        self.sold_out.retain(|_, until| *until > now);
-        self.sold_out.insert(key(instance_type, labels), until);
-    }
-
-    /// Offerings that are known to be sold out.
-    pub(crate) fn sold_out(&self, now: Timestamp) -> BTreeSet<OfferingKey> {
-        let known = self.sold_out.iter().filter(|(_, until)| **until > now);
-        known.map(|(key, _)| key.clone()).collect()
-    }
 }
 
 /// All that makes today's catalog differ from the listed one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Today {
-    /// Offerings that are known to be sold out.
-    pub(crate) sold_out: BTreeSet<OfferingKey>,
+    /// Sequence of what is known to be sold out, if anything is.
+    pub(crate) sold_out: Option<u64>,
     /// Changes of prices that hold now.
     pub(crate) prices: Vec<crate::faults::PriceChange>,
     /// How many machines run in each reservation.
@@ -99,11 +87,16 @@ pub(crate) struct Today {
 impl Today {
     /// True when the listed catalog holds.
     pub(crate) fn is_as_listed(&self) -> bool {
-        self.sold_out.is_empty() && self.prices.is_empty() && self.reserved.is_empty()
+        self.sold_out.is_none() && self.prices.is_empty() && self.reserved.is_empty()
     }
 
     /// The catalog as it is today.
-    pub(crate) fn apply(&self, listed: &[InstanceType], now: Timestamp) -> Vec<InstanceType> {
+    pub(crate) fn apply(
+        &self,
+        listed: &[InstanceType],
+        sold_out: &SoldOut,
+        now: Timestamp,
+    ) -> Vec<InstanceType> {
         let faults = Faults {
             prices: self.prices.clone(),
             ..Faults::default()
@@ -112,7 +105,8 @@ impl Today {
         for ty in &mut types {
             for offering in &mut ty.offerings {
                 offering.price = faults.price(&ty.name, &offering.labels, offering.price, now);
-                offering.available &= !self.sold_out.contains(&key(&ty.name, &offering.labels));
+                let key = OfferingKey::of(&ty.name, &offering.labels);
+                offering.available &= !sold_out.is_sold_out(&key, None, now);
                 self.reserve(offering);
             }
         }
@@ -131,6 +125,8 @@ impl Today {
 
 #[cfg(test)]
 mod tests {
+    use joiner_cloud::SoldOutScope;
+
     use super::*;
     use crate::faults::Throttle;
 
@@ -179,15 +175,15 @@ mod tests {
     #[test]
     fn what_is_sold_out_is_forgotten_after_three_minutes() {
         let types = joiner_catalog::kwok_generic();
-        let mut market = Market::default();
-        let labels = &types[0].offerings[1].labels;
-        market.mark(&types[0].name, labels, at(0));
+        let mut sold_out = Market::default().sold_out;
+        let key = OfferingKey::of(&types[0].name, &types[0].offerings[1].labels);
+        sold_out.mark(SoldOutScope::Offering(key), at(0));
         for (millis, available) in [(0, false), (179_999, false), (180_000, true)] {
             let today = Today {
-                sold_out: market.sold_out(at(millis)),
+                sold_out: Some(sold_out.sequence(at(millis))),
                 ..Today::default()
             };
-            let seen = today.apply(&types, at(millis));
+            let seen = today.apply(&types, &sold_out, at(millis));
             assert_eq!(seen[0].offerings[1].available, available, "{millis}");
             assert!(seen[0].offerings[0].available);
         }
@@ -198,12 +194,13 @@ mod tests {
         let mut types = joiner_catalog::kwok_generic();
         types.truncate(1);
         types[0].offerings[0].reservation = Some(("cr-1".into(), 2));
+        let sold_out = Market::default().sold_out;
         for (used, left) in [(0, 2), (1, 1), (2, 0), (3, 0)] {
             let today = Today {
                 reserved: BTreeMap::from([("cr-1".into(), used)]),
                 ..Today::default()
             };
-            let seen = &today.apply(&types, at(0))[0].offerings[0];
+            let seen = &today.apply(&types, &sold_out, at(0))[0].offerings[0];
             assert_eq!(seen.reservation, Some(("cr-1".into(), left)));
             assert_eq!(seen.available, left > 0);
         }

@@ -136,6 +136,11 @@ pub trait Cloud: Send + Sync + 'static {
 
     /// Every type that a pool of this class could ever buy, also those that are sold out now: a
     /// type that is missing here makes its nodes drift.
+    ///
+    /// *Guarantees*: it is cheap, for it is asked in every pass. The answer comes from memory, without
+    /// a call to the cloud; what it rests on is fetched in the background, and while there is nothing
+    /// yet the answer is an error. Equal classes get the same list, not a copy of it, until
+    /// something changes: a caller that kept the last one compares pointers.
     async fn instance_types(
         &self,
         class: &NodeClass,

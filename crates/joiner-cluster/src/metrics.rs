@@ -294,7 +294,7 @@ mod tests {
             ("100m..2/1h", 3600, 100),
         ];
         for (text, seconds, expected) in cases {
-            let pod = pod(json!({"joiner.dev/cpu-usage": text}));
+            let pod = pod(json!({CPU_USAGE: text}));
             assert_eq!(
                 usage(&pod, at(seconds), &Load::default()).0,
                 expected,
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn containers_share_by_request_and_nodes_add_up() {
-        let annotations = json!({"joiner.dev/cpu-usage": "2", "joiner.dev/memory-usage": "1Gi"});
+        let annotations = json!({CPU_USAGE: "2", MEMORY_USAGE: "1Gi"});
         let (pod, load) = (pod(annotations), Load::default());
         let metrics = pod_metrics(&pod, at(100), &load).unwrap();
         assert_eq!(

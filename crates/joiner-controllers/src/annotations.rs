@@ -1,27 +1,22 @@
 //! Controller `annotations`: says which annotations of ours cannot be read.
 //!
-//! Whoever reads an annotation goes on without it; here it is told, once for each value: a warning
-//! about the object, and a line of the log.
+//! The code that reads an annotation goes on without it; here it is reported, once for each value: a
+//! warning about the object, and a line of the log.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use joiner_api::labels::ours::{
     COMMAND, IN_TURN, MOVES, PLANNED, SURGE, SURGE_ON_MOVE, UNREADABLE, unreadable,
 };
+use joiner_engine::{Controller, Keyed, Next, Reconcile, Shared};
 use joiner_model::Name;
 use joiner_runtime::{About, Event};
-use joiner_state::live::{Change, Kind, Meta, Snapshot};
+use joiner_state::live::{Change, CommandIntent, Kind, Meta, MoveTally, Planned, Snapshot, Surge};
 
-use crate::context::{Ctx, Failure, Next};
-use crate::disruption::{Intent, is_tally};
-use crate::engine::Controller;
-use crate::termination::is_surge;
-
-/// Objects with values that were told; more are told again and again.
-const TOLD_MAX: usize = 10_000;
+/// Objects with values that were reported; more are reported again and again.
+const REPORTED_MAX: usize = 10_000;
 
 /// An annotation that is read, on which kinds, and whether a value can be read.
 type Rule = (&'static str, &'static [Kind], fn(&str) -> bool);
@@ -40,20 +35,22 @@ const RULES: [Rule; 6] = [
     (
         MOVES,
         &[Kind::Deployment, Kind::ReplicaSet, Kind::StatefulSet],
-        is_tally,
+        MoveTally::is_clear,
     ),
-    (SURGE, &[Kind::Deployment], is_surge),
+    (SURGE, &[Kind::Deployment], |text| {
+        Surge::parse(text).is_some()
+    }),
     (COMMAND, &[Kind::NodeClaim], |text| {
-        serde_json::from_str::<Intent>(text).is_ok()
+        CommandIntent::parse(text).is_some()
     }),
     (PLANNED, &[Kind::NodeClaim], |text| {
-        text.split('/').count() >= 3
+        Planned::parse(text).is_some()
     }),
     (IN_TURN, &[Kind::NodeClaim], |text| text == "true"),
 ];
 
 /// Annotations of an object that cannot be read, with their values.
-fn wrong(kind: Kind, meta: &Meta) -> Vec<(&'static str, String)> {
+fn wrong(kind: Kind, meta: &Meta) -> Vec<Unreadable> {
     let rules = RULES.iter().filter(|(_, kinds, _)| kinds.contains(&kind));
     let wrong = rules.filter_map(|(key, _, can_be_read)| {
         let value = meta.annotation(key)?;
@@ -62,12 +59,27 @@ fn wrong(kind: Kind, meta: &Meta) -> Vec<(&'static str, String)> {
     wrong.collect()
 }
 
-/// Follows objects with annotations that are read. Keys are `Kind/name`.
-#[derive(Debug, Default)]
-pub struct Annotations {
-    /// What was told of objects, by key.
-    told: Mutex<BTreeMap<Name, Vec<(&'static str, String)>>>,
+/// The controller of annotations.
+#[must_use]
+pub fn controllers(shared: &Shared) -> Vec<Controller> {
+    vec![Controller::keyed(Annotations {
+        shared: shared.clone(),
+        reported: Reported::default(),
+    })]
 }
+
+/// Follows objects with annotations that are read. Keys are `Kind/name`.
+struct Annotations {
+    shared: Shared,
+    reported: Reported,
+}
+
+/// What was reported of objects, by key.
+#[derive(Debug, Default)]
+struct Reported(Mutex<BTreeMap<Name, Vec<Unreadable>>>);
+
+/// An annotation that cannot be read, with its value.
+type Unreadable = (&'static str, String);
 
 /// The kinds that rules are about.
 const KINDS: [Kind; 5] = [
@@ -85,35 +97,48 @@ fn key(kind: Kind, name: &str) -> Name {
 /// The kind and metadata of the object that a key stands for.
 fn find<'s>(now: &'s Snapshot, key: &str) -> Option<(Kind, &'s Meta)> {
     let (kind, name) = key.split_once('/')?;
-    let kind = KINDS.into_iter().find(|own| own.api().3 == kind)?;
+    let kind = KINDS.into_iter().find(|known| known.api().3 == kind)?;
     let meta = if kind == Kind::NodePool {
-        now.pool(name).map(|own| &own.meta)
+        now.pool(name).map(|pool| &pool.meta)
     } else if kind == Kind::NodeClaim {
-        now.claim(name).map(|own| &own.meta)
+        now.claim(name).map(|claim| &claim.meta)
     } else {
-        now.scalable(kind, name).map(|own| &own.meta)
+        now.scalable(kind, name).map(|scalable| &scalable.meta)
     };
     Some((kind, meta?))
 }
 
-impl Annotations {
-    /// What is to be told of an object: what was not told before.
-    fn news(&self, key: &Name, wrong: Vec<(&'static str, String)>) -> Vec<(&'static str, String)> {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = told.remove(key).unwrap_or_default();
-        if !wrong.is_empty() && told.len() < TOLD_MAX {
-            told.insert(key.clone(), wrong.clone());
+fn is_wrong(now: &Snapshot, key: &str) -> bool {
+    find(now, key).is_some_and(|(kind, meta)| !wrong(kind, meta).is_empty())
+}
+
+impl Reported {
+    /// What is to be reported of an object: what was not reported before.
+    fn news(&self, key: &Name, wrong: Vec<Unreadable>) -> Vec<Unreadable> {
+        let mut reported = self.lock();
+        let before = reported.remove(key).unwrap_or_default();
+        if !wrong.is_empty() && reported.len() < REPORTED_MAX {
+            reported.insert(key.clone(), wrong.clone());
         }
         let mut news = wrong;
-        news.retain(|own| !before.contains(own));
+        news.retain(|unreadable| !before.contains(unreadable));
         news
     }
 
-    fn look(&self, ctx: &Ctx, key: &Name) {
-        let now = ctx.world.snapshot();
-        let found = find(&now, key);
+    fn has(&self, key: &Name) -> bool {
+        self.lock().contains_key(key)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Name, Vec<Unreadable>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Annotations {
+    fn check(&self, now: &Snapshot, key: &Name) {
+        let found = find(now, key);
         let all = found.map_or_else(Vec::new, |(kind, meta)| wrong(kind, meta));
-        for (annotation, value) in self.news(key, all) {
+        for (annotation, value) in self.reported.news(key, all) {
             let Some((kind, meta)) = found else { continue };
             let message = unreadable(annotation, &value);
             let (group, version, _, word) = kind.api();
@@ -126,50 +151,43 @@ impl Annotations {
             };
             let mut event = Event::warning(about, UNREADABLE, message);
             event.same = format!("{annotation}={value}");
-            ctx.events.tell(event);
+            self.shared.events.tell(event);
         }
     }
 }
 
-impl Controller for Annotations {
+impl Keyed for Annotations {
     fn name(&self) -> &'static str {
         "annotations"
     }
 
-    fn concerned(&self, change: &Change, now: &Snapshot) -> Vec<Name> {
+    fn keys(&self, change: &Change, now: &Snapshot) -> Vec<Name> {
         if !KINDS.contains(&change.kind) {
             return Vec::new();
         }
         let key = key(change.kind, &change.name);
         // Most objects never have one that is wrong: they are not looked at one by one.
-        let is_wrong = || find(now, &key).is_some_and(|(kind, meta)| !wrong(kind, meta).is_empty());
-        let was_wrong = || {
-            let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            told.contains_key(&key)
-        };
-        match is_wrong() || was_wrong() {
+        match is_wrong(now, &key) || self.reported.has(&key) {
             true => vec![key],
             false => Vec::new(),
         }
     }
 
     fn all(&self, now: &Snapshot) -> Vec<Name> {
-        let pools = now.pools().map(|own| key(Kind::NodePool, own.name()));
-        let claims = now.claims().map(|own| key(Kind::NodeClaim, own.name()));
-        let others = now.scalables().map(|(kind, own)| key(kind, &own.meta.name));
+        let pools = now.pools().map(|pool| key(Kind::NodePool, pool.name()));
+        let claims = now.claims().map(|claim| key(Kind::NodeClaim, claim.name()));
+        let others = now.scalables();
+        let others = others.map(|(kind, scalable)| key(kind, &scalable.meta.name));
         let all = pools.chain(claims).chain(others);
-        let is_wrong =
-            |key: &Name| find(now, key).is_some_and(|(kind, meta)| !wrong(kind, meta).is_empty());
-        all.filter(is_wrong).collect()
+        all.filter(|key| is_wrong(now, key)).collect()
     }
 
-    fn reconcile<'a>(
-        &'a self,
-        ctx: &'a Ctx,
-        key: &'a Name,
-    ) -> BoxFuture<'a, Result<Next, Failure>> {
-        self.look(ctx, key);
-        futures::future::ready(Ok(Next::Done)).boxed()
+    fn reconcile<'a>(&'a self, now: &'a Arc<Snapshot>, key: &'a Name) -> Reconcile<'a> {
+        async move {
+            self.check(now, key);
+            Ok(Next::Done)
+        }
+        .boxed()
     }
 }
 
@@ -179,7 +197,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::pool::made::{any, claim, pool};
+    use crate::nodepool::made::{any, claim, pool};
 
     fn wrongs(kind: Kind, object: Value) -> Vec<String> {
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
@@ -237,11 +255,11 @@ mod tests {
 
     #[test]
     fn a_value_is_told_once_and_another_again() {
-        let own = Annotations::default();
+        let reported = Reported::default();
         let key: Name = "Deployment/default/web".into();
         let news = |value: Option<&str>| {
             let wrong = value.map(|value| (SURGE_ON_MOVE, value.to_owned()));
-            own.news(&key, wrong.into_iter().collect()).len()
+            reported.news(&key, wrong.into_iter().collect()).len()
         };
         assert_eq!(
             [Some("yes"), Some("yes"), Some("no"), None, Some("no")].map(news),

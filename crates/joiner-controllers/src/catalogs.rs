@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use joiner_api::labels::RESERVED;
-use joiner_cloud::{CatalogError, Cloud, NodeClass};
+use joiner_cloud::{CatalogError, Cloud, CloudError, NodeClass};
+use joiner_engine::Failure;
 use joiner_model::{InstanceType, NanoDollars, keys};
 use joiner_state::NodeClassRef;
 use joiner_state::live::{LiveClass, Snapshot};
@@ -92,6 +93,15 @@ pub fn for_cloud(class: &LiveClass) -> NodeClass {
         kind: class.reference.kind.clone(),
         name: class.reference.name.clone(),
         object: Arc::clone(&class.object),
+    }
+}
+
+/// What a controller makes of a cloud that says no.
+#[must_use]
+pub(crate) fn cloud_failed(error: CloudError) -> Failure {
+    match error {
+        CloudError::Throttled(why) => Failure::Throttled(why),
+        CloudError::Other(why) => Failure::Other(why),
     }
 }
 
@@ -199,8 +209,11 @@ mod tests {
     #[tokio::test]
     async fn a_class_that_gets_no_answer_has_what_it_had_last() {
         let cloud = made::Moody::new(Arc::new(Vec::new()));
-        let mut cluster = crate::claim::made::Cluster::default();
-        cluster.put(Kind::NodePool, crate::claim::made::pool("uid-p"));
+        let mut cluster = crate::nodeclaim::lifecycle::made::Cluster::default();
+        cluster.put(
+            Kind::NodePool,
+            crate::nodeclaim::lifecycle::made::pool("uid-p"),
+        );
         let class = json!({"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass",
             "metadata": {"name": "k", "uid": "uid-k"}});
         cluster.put(Kind::NodeClass, class);

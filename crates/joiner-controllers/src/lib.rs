@@ -1,37 +1,28 @@
-//! Observe, decide, check, apply: one module per controller.
+//! Observe, decide, check, apply: one module per controller, in folders named as upstream's.
 //!
-//! [`engine`] turns changes of the world into looks at single objects; each controller decides
-//! purely and acts thinly. Nothing here keeps truth in memory: what was decided is on the objects.
+//! Each controller is constructed with the handles that it uses, decides purely, and acts thinly;
+//! `joiner-engine` runs it. Nothing here keeps truth in memory: what was decided is on the objects.
 
 pub mod annotations;
 pub mod assembly;
-pub mod buffer;
+pub mod background;
+pub mod capacity_buffer;
 pub mod catalogs;
-pub mod claim;
-pub mod claim_template;
-pub mod class;
-pub mod conditions;
-pub mod context;
 pub mod disruption;
-pub mod engine;
-pub mod health;
+pub mod interruption;
 pub mod metered_cloud;
-pub mod metrics_state;
-pub mod nominations;
-pub mod observe;
-pub mod overlay;
-mod pauses;
-pub mod pool;
+pub mod node;
+pub mod node_overlay;
+pub mod nodeclaim;
+pub mod nodeclass;
+pub mod nodepool;
 pub mod provisioning;
 mod requirements;
 mod reservations;
+pub mod seating;
 pub mod settings;
-pub mod static_pools;
+pub mod state_metrics;
+pub mod static_capacity;
 mod taints;
-pub mod termination;
-pub mod turns;
-pub mod upkeep;
 
-pub use context::{Ctx, Failure, Next};
-pub use engine::{Controller, run};
 pub use settings::Settings;

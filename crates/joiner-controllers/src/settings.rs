@@ -7,7 +7,9 @@ pub use joiner_disruption::Settings as DisruptionSettings;
 use joiner_model::{MinValuesPolicy, PreferencePolicy};
 pub use joiner_state::SpreadDefaults;
 
-/// Switches for parts that are not for everybody yet.
+pub use crate::background::Background;
+
+/// Switches for parts that not every cluster uses yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeatureGates {
     /// Unhealthy nodes are replaced.
@@ -57,7 +59,7 @@ impl Default for Batching {
 }
 
 /// Settings of the controllers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// How pods are collected.
     pub batching: Batching,
@@ -73,4 +75,24 @@ pub struct Settings {
     pub disruption: DisruptionSettings,
     /// Leave out metrics and events about single pods, nodes and pools.
     pub quiet_state: bool,
+    /// The scheduler is made to follow the plan.
+    pub follow_plan: bool,
+    /// Where long work is done.
+    pub background: Background,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            batching: Batching::default(),
+            preferences: PreferencePolicy::default(),
+            min_values: MinValuesPolicy::default(),
+            gates: FeatureGates::default(),
+            spread_defaults: None,
+            disruption: DisruptionSettings::default(),
+            quiet_state: false,
+            follow_plan: true,
+            background: Background::default(),
+        }
+    }
 }

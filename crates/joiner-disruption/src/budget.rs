@@ -6,7 +6,8 @@ use cronexpr::{Crontab, FallbackTimezoneOption, MakeTimestamp, ParseOptions};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::command::Reason;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Member, PoolTerms};
+use crate::why::Why;
 
 /// What a pool without a budget in force allows: upstream's largest number.
 pub const UNLIMITED: u32 = i32::MAX.unsigned_abs();
@@ -137,6 +138,8 @@ pub(crate) struct Allowances {
     pools: Vec<[Share; 3]>,
     /// Nodes of each pool that count against its budgets.
     consuming: Vec<u32>,
+    /// How many more nodes each may lose; node groups keep a minimum, whatever the reason.
+    spare: Vec<u32>,
 }
 
 /// One pool, one reason.
@@ -169,7 +172,15 @@ impl Allowances {
         let pools = (0..fleet.pools.len())
             .map(|pool| Reason::ALL.map(|reason| share(pool, reason)))
             .collect();
-        Self { pools, consuming }
+        let spare = |terms: &PoolTerms| {
+            let min = terms.group_min;
+            min.map_or(UNLIMITED, |min| terms.n_staying.saturating_sub(min))
+        };
+        Self {
+            pools,
+            consuming,
+            spare: fleet.pools.iter().map(spare).collect(),
+        }
     }
 
     /// Nodes of each pool that count against its budgets.
@@ -184,14 +195,30 @@ impl Allowances {
 
     /// How many more nodes of a pool may go.
     pub(crate) fn left(&self, pool: usize, reason: Reason) -> u32 {
-        self.pools[pool][reason.index()].left
+        let left = self.pools[pool][reason.index()].left;
+        left.min(self.spare[pool])
+    }
+
+    /// True for a node group that has no more nodes than it keeps.
+    pub(crate) fn is_at_minimum(&self, pool: usize) -> bool {
+        self.spare[pool] == 0
+    }
+
+    /// What keeps a member when nothing is left.
+    pub(crate) fn why(&self, fleet: &Fleet<'_>, member: &Member, reason: Reason) -> Why {
+        let terms = fleet.terms(member);
+        match self.is_at_minimum(member.pool) {
+            true => Why::GroupMinimum(terms.name.clone()),
+            false => Why::Budget(terms.title(), reason),
+        }
     }
 
     /// Takes one node of a pool, if it may go.
     pub(crate) fn take(&mut self, pool: usize, reason: Reason) -> bool {
+        let may = self.left(pool, reason) > 0;
         let share = &mut self.pools[pool][reason.index()];
-        let may = share.left > 0;
         share.left = share.left.saturating_sub(1);
+        self.spare[pool] = self.spare[pool].saturating_sub(1);
         may
     }
 }

@@ -39,10 +39,10 @@ pub(crate) fn blocked(member: &Member, class: Class) -> Option<Why> {
 pub(crate) fn not_for_emptiness(fleet: &Fleet<'_>, member: &Member) -> Option<Why> {
     let terms = fleet.terms(member);
     if terms.static_replicas.is_some() {
-        return Some(Why::Static(terms.name.clone()));
+        return Some(Why::Static(terms.title()));
     }
     if terms.consolidate_after_never {
-        return Some(Why::ConsolidationOff(terms.name.clone()));
+        return Some(Why::ConsolidationOff(terms.title()));
     }
     if member.has_buffer_pods {
         return Some(Why::Buffer);
@@ -54,7 +54,7 @@ pub(crate) fn not_for_emptiness(fleet: &Fleet<'_>, member: &Member) -> Option<Wh
 pub(crate) fn not_for_consolidation(fleet: &Fleet<'_>, member: &Member) -> Option<Why> {
     let terms = fleet.terms(member);
     if terms.static_replicas.is_some() {
-        return Some(Why::Static(terms.name.clone()));
+        return Some(Why::Static(terms.title()));
     }
     let labels = [
         (keys::INSTANCE_TYPE, &member.type_name),
@@ -68,10 +68,10 @@ pub(crate) fn not_for_consolidation(fleet: &Fleet<'_>, member: &Member) -> Optio
         return Some(Why::UnknownType(member.type_name.clone()));
     }
     if terms.consolidate_after_never {
-        return Some(Why::ConsolidationOff(terms.name.clone()));
+        return Some(Why::ConsolidationOff(terms.title()));
     }
     if terms.policy == Policy::WhenEmpty {
-        return Some(Why::OnlyWhenEmpty(terms.name.clone()));
+        return Some(Why::OnlyWhenEmpty(terms.title()));
     }
     (!member.consolidatable).then_some(Why::NotQuiet)
 }

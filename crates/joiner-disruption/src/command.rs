@@ -5,6 +5,7 @@ use std::fmt;
 use joiner_model::{Name, NanoDollars, Plan};
 
 use crate::consolidation::Judgement;
+use crate::fleet::{GroupNode, Leaver};
 use crate::memory::Memory;
 use crate::why::Why;
 
@@ -121,6 +122,8 @@ pub struct Command {
     pub members: Vec<usize>,
     /// Their claims: indexes are of one moment, names stay.
     pub claims: Vec<Name>,
+    /// Those that have none, as nodes of their node groups.
+    pub group_nodes: Vec<GroupNode>,
     /// New nodes and where pods go; an answer to [`question`](crate::question).
     pub plan: Plan,
     /// Nodes to make from the pool's template as it is, one for one: only for static drift, which
@@ -148,6 +151,12 @@ impl Command {
             .get()
             .saturating_sub(self.price_after.get());
         NanoDollars::new(saved)
+    }
+
+    /// All that goes.
+    pub fn leavers(&self) -> impl Iterator<Item = Leaver> {
+        let claims = self.claims.iter().cloned().map(Leaver::Claim);
+        claims.chain(self.group_nodes.iter().cloned().map(Leaver::Node))
     }
 
     /// True when nodes go without anything in their place.

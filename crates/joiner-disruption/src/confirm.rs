@@ -3,7 +3,7 @@
 //! The same functions run again for the same nodes. There is no second body of rules that could
 //! disagree with the first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use joiner_model::Name;
@@ -13,7 +13,7 @@ use crate::candidates::{self, Class, blocked};
 use crate::command::{Command, Method};
 use crate::consolidation::bounds::Rooms;
 use crate::consolidation::propose_well;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Leaver};
 use crate::moves::Moves;
 use crate::whatif::WhatIf;
 use crate::why::Why;
@@ -33,7 +33,7 @@ pub enum Rejection {
     /// A node must stay now.
     Churn(Why),
     /// A node is gone.
-    Gone(Name),
+    Gone(Leaver),
 }
 
 impl Rejection {
@@ -53,7 +53,7 @@ impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Budget(why) | Self::Scheduling(why) | Self::Churn(why) => why.fmt(f),
-            Self::Gone(claim) => write!(f, "NodeClaim {claim} is gone"),
+            Self::Gone(leaver) => write!(f, "{leaver} is gone"),
         }
     }
 }
@@ -76,8 +76,8 @@ pub fn confirm(fleet: &Fleet<'_>, command: &Command) -> Result<Command, Rejectio
             return Err(Rejection::Churn(why));
         }
         if !left.take(member.pool, command.reason) {
-            let pool = fleet.terms(member).name.clone();
-            return Err(Rejection::Budget(Why::Budget(pool, command.reason)));
+            let why = left.why(fleet, member, command.reason);
+            return Err(Rejection::Budget(why));
         }
         if command.reason.is_for_money() {
             let enough = |owner| Rejection::Budget(Why::MovedEnough(owner));
@@ -104,7 +104,8 @@ fn still_empty(
     allowances: &Allowances,
     command: &Command,
 ) -> Result<Command, Rejection> {
-    let is_there = |m: &usize| command.claims.contains(&fleet.members[*m].claim);
+    let leavers: BTreeSet<Leaver> = command.leavers().collect();
+    let is_there = |m: &usize| leavers.contains(&fleet.members[*m].leaver());
     let all = 0..fleet.members.len();
     let members: Vec<usize> = all.filter(is_there).collect();
     let (mut empty, mut others): (Vec<usize>, Vec<usize>) =
@@ -114,8 +115,8 @@ fn still_empty(
         return Ok(command);
     }
     if let Some(m) = empty.first() {
-        let pool = fleet.terms(&fleet.members[*m]).name.clone();
-        return Err(Rejection::Budget(Why::Budget(pool, command.reason)));
+        let why = allowances.why(fleet, &fleet.members[*m], command.reason);
+        return Err(Rejection::Budget(why));
     }
     let stays = candidates::stays(fleet);
     match others.first() {
@@ -123,9 +124,11 @@ fn still_empty(
         Some(m) => Err(Rejection::Churn(
             stays[*m].clone().unwrap_or(Why::Nominated),
         )),
-        None => Err(Rejection::Gone(
-            command.claims.first().cloned().unwrap_or_default(),
-        )),
+        None => {
+            let first = command.leavers().next();
+            let nothing = || Leaver::Claim(Name::default());
+            Err(Rejection::Gone(first.unwrap_or_else(nothing)))
+        }
     }
 }
 
@@ -157,11 +160,11 @@ fn still_cheaper(
 /// The members that a command is about, sorted.
 fn find(fleet: &Fleet<'_>, command: &Command) -> Result<Vec<usize>, Rejection> {
     let all = fleet.members.iter().enumerate();
-    let by_claim: BTreeMap<&Name, usize> = all.map(|(m, member)| (&member.claim, m)).collect();
+    let by_leaver: BTreeMap<Leaver, usize> = all.map(|(m, member)| (member.leaver(), m)).collect();
     let mut members = Vec::new();
-    for claim in &command.claims {
-        let found = by_claim.get(claim);
-        members.push(*found.ok_or_else(|| Rejection::Gone(claim.clone()))?);
+    for leaver in command.leavers() {
+        let found = by_leaver.get(&leaver).copied();
+        members.push(found.ok_or(Rejection::Gone(leaver))?);
     }
     members.sort_unstable();
     Ok(members)
@@ -171,7 +174,7 @@ fn must_stay(fleet: &Fleet<'_>, method: Method, m: usize) -> Option<Why> {
     let member = &fleet.members[m];
     match method {
         Method::StaticDrift | Method::Drift => {
-            let drifted = member.drifted.is_some();
+            let drifted = member.drifted().is_some();
             blocked(member, Class::Eventual).or_else(|| (!drifted).then_some(Why::NotLookedAt))
         }
         Method::Empty | Method::Multi | Method::Single => blocked(member, Class::Graceful)

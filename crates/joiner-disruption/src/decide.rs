@@ -37,7 +37,10 @@ pub fn decide(fleet: &Fleet<'_>, memory: &Memory) -> Decision {
     for m in &empty.members {
         let member = &mut others.members[*m];
         member.in_command = true;
-        problem.nodes[member.node.0 as usize].closed = true;
+        problem[member.node].closed = true;
+        let terms = &mut others.pools[member.pool];
+        terms.n_staying = terms.n_staying.saturating_sub(1);
+        terms.n_leaving += 1;
     }
     let others = Fleet {
         problem: &problem,
@@ -101,7 +104,8 @@ fn first(fleet: &Fleet<'_>, memory: &Memory) -> Decision {
         },
     );
     let report = report.into_inner();
-    let verdicts = verdicts(fleet, &memory, &commands, stays.into_iter().zip(bounds));
+    let known = stays.into_iter().zip(bounds);
+    let verdicts = verdicts((fleet, &allowances), &memory, &commands, known);
     let pools = 0..fleet.pools.len();
     let allowed = pools.flat_map(|pool| Reason::ALL.map(|reason| (pool, reason)));
     Decision {
@@ -129,7 +133,7 @@ fn eligible(fleet: &Fleet<'_>, stays: &[Option<Why>]) -> Vec<(Reason, u32)> {
         Reason::Empty => count(&|m| stays[m].is_none() && fleet.members[m].is_empty()),
         Reason::Drifted => count(&|m| {
             let member = &fleet.members[m];
-            member.drifted.is_some() && candidates::blocked(member, Class::Eventual).is_none()
+            member.drifted().is_some() && candidates::blocked(member, Class::Eventual).is_none()
         }),
         Reason::Underutilized => count(&|m| stays[m].is_none() && !fleet.members[m].is_empty()),
     };
@@ -152,7 +156,10 @@ fn first_of<'f>(
     if !replaced.is_empty() {
         return replaced;
     }
-    let is_drifted = fleet.members.iter().any(|member| member.drifted.is_some());
+    let is_drifted = fleet
+        .members
+        .iter()
+        .any(|member| member.drifted().is_some());
     if !is_drifted && memory.is_idle(fleet) {
         return Vec::new();
     }
@@ -165,28 +172,34 @@ fn first_of<'f>(
 
 /// What is said about every member.
 fn verdicts(
-    fleet: &Fleet<'_>,
+    (fleet, allowances): (&Fleet<'_>, &Allowances),
     memory: &Memory,
     commands: &[Command],
     known: impl Iterator<Item = (Option<Why>, NanoDollars)>,
 ) -> Vec<Verdict> {
     let mut going = vec![false; fleet.members.len()];
-    for m in commands.iter().flat_map(|command| &command.members) {
-        going[*m] = true;
+    let mut left = allowances.clone();
+    for command in commands {
+        for m in &command.members {
+            going[*m] = true;
+            left.take(fleet.members[*m].pool, command.reason);
+        }
     }
     let moves = Moves::new(fleet);
     let said = |((m, going), (stays, bound)): ((usize, bool), _)| {
         let member = &fleet.members[m];
         let bound: NanoDollars = bound;
         let by_default = || {
+            if left.is_at_minimum(member.pool) {
+                return Why::GroupMinimum(fleet.terms(member).name.clone());
+            }
             if let Some(owner) = moves.refused(fleet, m) {
                 return Why::MovedEnough(owner);
             }
             if member.is_empty() && emptiness::is_candidate(fleet, member) {
-                let pool = fleet.terms(member).name.clone();
-                return Why::Budget(pool, Reason::Empty);
+                return left.why(fleet, member, Reason::Empty);
             }
-            let earlier = memory.kept(&member.claim).cloned();
+            let earlier = memory.kept(&member.leaver()).cloned();
             earlier.unwrap_or(if commands.is_empty() {
                 Why::NotLookedAt
             } else {
@@ -195,9 +208,8 @@ fn verdicts(
         };
         // What keeps a node that must go matters more than what keeps it from being consolidated.
         let pinned = || {
-            let kept = memory
-                .kept(&member.claim)
-                .filter(|_| member.drifted.is_some());
+            let kept = memory.kept(&member.leaver());
+            let kept = kept.filter(|_| member.drifted().is_some());
             kept.filter(|why| matches!(why, Why::Pinned(_))).cloned()
         };
         let stays: Option<Why> = stays;

@@ -1,7 +1,8 @@
 //! Nodes that differ from what their pool asks for.
 //!
 //! They are replaced whatever that costs. In pools of constant size each gets a successor from the
-//! template; elsewhere their pods are placed anew, and as many nodes come as these need.
+//! template; elsewhere their pods are placed anew, and as many nodes come as these need. Nodes of node
+//! groups never differ: what a group makes is its own business.
 
 use joiner_model::{NanoDollars, Plan};
 
@@ -18,12 +19,16 @@ use crate::why::Why;
 fn drifted(fleet: &Fleet<'_>, of: impl Fn(&Member) -> bool) -> Vec<usize> {
     let may_go = |m: &usize| {
         let member = &fleet.members[*m];
-        member.drifted.is_some() && of(member) && blocked(member, Class::Eventual).is_none()
+        member.drifted().is_some() && of(member) && blocked(member, Class::Eventual).is_none()
     };
     let mut all: Vec<usize> = (0..fleet.members.len()).filter(may_go).collect();
     all.sort_by_key(|m| {
         let member = &fleet.members[*m];
-        (!member.pods.is_empty(), member.drifted, member.name.clone())
+        (
+            !member.pods.is_empty(),
+            member.drifted(),
+            member.name.clone(),
+        )
     });
     all
 }
@@ -53,22 +58,21 @@ pub(crate) fn decide_static(fleet: &Fleet<'_>, allowances: &Allowances) -> Vec<C
 fn like_for_like(fleet: &Fleet<'_>, m: usize) -> Command {
     let member = &fleet.members[m];
     let price = member.price.unwrap_or_default();
-    let pool = &fleet.terms(member).name;
+    let pool = fleet.terms(member).title();
+    let (claims, group_nodes) = fleet.leavers(&[m]);
     Command {
         reason: Reason::Drifted,
         method: Method::StaticDrift,
         members: vec![m],
-        claims: vec![member.claim.clone()],
+        claims,
+        group_nodes,
         plan: Plan::default(),
         is_tight: false,
         from_template: 1,
         price_before: price,
         price_after: price,
         move_cost: cost::of_move(fleet, &[m], 1),
-        why: format!(
-            "{} is drifted; NodePool {pool:?} makes another",
-            member.name
-        ),
+        why: format!("{} is drifted; {pool} makes another", member.name),
     }
 }
 
@@ -83,17 +87,17 @@ pub(crate) fn decide(
     let mut all = drifted(fleet, dynamic);
     all.retain(|m| allowances.left(fleet.members[*m].pool, Reason::Drifted) > 0);
     // Where nothing has drifted, turns are those of consolidation.
-    if !all.is_empty() && all.iter().all(|m| memory.seen(&fleet.members[*m].claim)) {
+    if !all.is_empty() && all.iter().all(|m| memory.seen(&fleet.members[*m].leaver())) {
         memory.start_round();
     }
     // A stable sort: whoever had no turn yet keeps the order of age.
-    all.sort_by_key(|m| memory.seen(&fleet.members[*m].claim));
+    all.sort_by_key(|m| memory.seen(&fleet.members[*m].leaver()));
     for m in all.into_iter().take(fleet.settings.what_ifs_max as usize) {
         // Whether there is a place at all is found out cheaply.
         let found = with(fleet, m, what_if, Effort::Explore);
         match found.and_then(|_| of(fleet, m, what_if)) {
             Ok(command) => return Some(command),
-            Err(why) => memory.note_kept(&fleet.members[m].claim, why),
+            Err(why) => memory.note_kept(&fleet.members[m].leaver(), why),
         }
     }
     None
@@ -118,11 +122,13 @@ fn with(
     let price_after: NanoDollars = plan.launches.iter().map(|launch| launch.price).sum();
     let price_before = member.price.unwrap_or_default();
     let n_launches = plan.launches.len();
+    let (claims, group_nodes) = fleet.leavers(&[m]);
     Ok(Command {
         reason: Reason::Drifted,
         method: Method::Drift,
         members: vec![m],
-        claims: vec![member.claim.clone()],
+        claims,
+        group_nodes,
         move_cost: cost::of_move(fleet, &[m], n_launches),
         why: format!(
             "{} is drifted; {}, {n_launches} new for ${price_after} instead of \

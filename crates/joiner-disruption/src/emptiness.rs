@@ -62,14 +62,13 @@ pub(crate) fn of(fleet: &Fleet<'_>, allowances: &Allowances, members: &[usize]) 
         return None;
     }
     let price = fleet.price(&members);
+    let (claims, group_nodes) = fleet.leavers(&members);
     let nodes = if members.len() == 1 { "node" } else { "nodes" };
     Some(Command {
         reason: Reason::Empty,
         method: Method::Empty,
-        claims: members
-            .iter()
-            .map(|m| fleet.members[*m].claim.clone())
-            .collect(),
+        claims,
+        group_nodes,
         why: format!("{} empty {nodes} for ${price} an hour", members.len()),
         members,
         plan: Plan::default(),

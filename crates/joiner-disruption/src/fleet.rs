@@ -1,6 +1,7 @@
 //! All that a decision about disruption may rest on.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use jiff::Timestamp;
 use joiner_model::{Name, NanoDollars, NodeIx, PodIx, Problem};
@@ -36,6 +37,18 @@ impl Fleet<'_> {
         &self.pools[member.pool]
     }
 
+    /// Claims and nodes of groups that go when some members go.
+    pub(crate) fn leavers(&self, members: &[usize]) -> (Vec<Name>, Vec<GroupNode>) {
+        let (mut claims, mut nodes) = (Vec::new(), Vec::new());
+        for m in members {
+            match self.members[*m].leaver() {
+                Leaver::Claim(claim) => claims.push(claim),
+                Leaver::Node(node) => nodes.push(node),
+            }
+        }
+        (claims, nodes)
+    }
+
     /// What some members cost an hour.
     pub(crate) fn price(&self, members: &[usize]) -> NanoDollars {
         let prices = members.iter().map(|m| self.members[*m].price);
@@ -43,16 +56,54 @@ impl Fleet<'_> {
     }
 }
 
-/// A node of ours, with its claim.
+/// What a node of ours belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NodeOwner {
+    /// A NodeClaim, by name: a node goes with its claim.
+    Claim(Name),
+    /// A node group, by name: a node goes when its group shrinks by it.
+    Group(Name),
+}
+
+/// A node of a node group.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupNode {
+    /// Name of the group.
+    pub group: Name,
+    /// Name of the node.
+    pub node: Name,
+}
+
+/// What goes when a node goes: indexes are of one moment, this stays.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Leaver {
+    /// A NodeClaim, by name.
+    Claim(Name),
+    /// A node of a node group.
+    Node(GroupNode),
+}
+
+impl fmt::Display for Leaver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Claim(claim) => write!(f, "NodeClaim {claim}"),
+            Self::Node(GroupNode { group, node }) => {
+                write!(f, "Node {node} of node group {group}")
+            }
+        }
+    }
+}
+
+/// A node of ours, with what it belongs to.
 #[derive(Clone, Debug)]
 pub struct Member {
     /// The node in the problem.
     pub node: NodeIx,
     /// Name of the node.
     pub name: Name,
-    /// Name of the claim.
-    pub claim: Name,
-    /// Index of its pool in [`Fleet::pools`].
+    /// What it belongs to.
+    pub owner: NodeOwner,
+    /// Index of its pool in [`Fleet::pools`]; a node group has terms of its own there.
     pub pool: usize,
     /// What it costs an hour; `None` when its type or offering is not known.
     pub price: Option<NanoDollars>,
@@ -84,7 +135,7 @@ pub struct Member {
     pub grace_period: bool,
     /// It has been quiet for as long as its pool asks.
     pub consolidatable: bool,
-    /// Since when it differs from what its pool asks for.
+    /// Since when it differs from what its pool asks for; see [`Self::drifted()`].
     pub drifted: Option<Timestamp>,
     /// Headroom counts on it.
     pub has_buffer_pods: bool,
@@ -99,6 +150,34 @@ impl Member {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pods.iter().all(|pod| pod.cost.is_free())
+    }
+
+    /// Its claim; none for a node of a node group.
+    #[must_use]
+    pub fn claim(&self) -> Option<&Name> {
+        match &self.owner {
+            NodeOwner::Claim(claim) => Some(claim),
+            NodeOwner::Group(_) => None,
+        }
+    }
+
+    /// What goes when it goes.
+    #[must_use]
+    pub fn leaver(&self) -> Leaver {
+        match &self.owner {
+            NodeOwner::Claim(claim) => Leaver::Claim(claim.clone()),
+            NodeOwner::Group(group) => Leaver::Node(GroupNode {
+                group: group.clone(),
+                node: self.name.clone(),
+            }),
+        }
+    }
+
+    /// Since when it differs from what its pool asks for. What a node group makes next is the group's
+    /// business: its nodes never differ.
+    #[must_use]
+    pub fn drifted(&self) -> Option<Timestamp> {
+        self.drifted.filter(|_| self.claim().is_some())
     }
 }
 
@@ -128,11 +207,37 @@ pub enum Policy {
     Balanced,
 }
 
-/// What a pool says about disruption.
+/// What sets the terms for a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PoolName {
+    /// A NodePool.
+    NodePool(Name),
+    /// A node group.
+    NodeGroup(Name),
+}
+
+impl From<&str> for PoolName {
+    fn from(pool: &str) -> Self {
+        Self::NodePool(pool.into())
+    }
+}
+
+impl fmt::Display for PoolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NodePool(name) => write!(f, "NodePool {name:?}"),
+            Self::NodeGroup(name) => write!(f, "node group {name:?}"),
+        }
+    }
+}
+
+/// What a pool says about disruption, or a node group.
 #[derive(Clone, Debug, Default)]
 pub struct PoolTerms {
-    /// Name of the pool.
+    /// Name of the pool or group.
     pub name: Name,
+    /// Set for a node group: it keeps so many nodes.
+    pub group_min: Option<u32>,
     /// Set for a pool of constant size.
     pub static_replicas: Option<u32>,
     /// When nodes may go.
@@ -143,14 +248,25 @@ pub struct PoolTerms {
     pub budgets: Vec<Budget>,
     /// `limits.nodes`.
     pub limit_nodes: Option<u32>,
-    /// Claims that are there or coming, and not going.
+    /// Claims that are there or coming, and not going; nodes of a node group.
     pub n_staying: u32,
-    /// Claims that are going.
+    /// Claims that are going; nodes of a node group.
     pub n_leaving: u32,
-    /// What all its claims cost an hour; zero when not known.
+    /// What all its nodes cost an hour; zero when not known.
     pub total_cost: NanoDollars,
     /// Disruption cost of all its nodes; see [`crate::cost`].
     pub total_disruption: u64,
+}
+
+impl PoolTerms {
+    /// What it is called.
+    #[must_use]
+    pub fn title(&self) -> PoolName {
+        match self.group_min {
+            None => PoolName::NodePool(self.name.clone()),
+            Some(_) => PoolName::NodeGroup(self.name.clone()),
+        }
+    }
 }
 
 /// Figures that change decisions.

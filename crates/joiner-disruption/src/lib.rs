@@ -38,7 +38,9 @@ pub use confirm::{Rejection, confirm};
 pub use consolidation::{Judgement, judgements};
 pub use cost::EvictionCost;
 pub use decide::decide;
-pub use fleet::{Fleet, Member, Moved, Policy, PoolTerms, Settings};
+pub use fleet::{
+    Fleet, GroupNode, Leaver, Member, Moved, NodeOwner, Policy, PoolName, PoolTerms, Settings,
+};
 pub use memory::Memory;
 pub use whatif::question;
 pub use why::{Audience, Pin, Why, pins};

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use joiner_model::Name;
 
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Leaver, Member};
 use crate::why::Why;
 
 /// What earlier passes found out.
@@ -17,12 +16,12 @@ pub struct Memory {
     about: Option<Timestamp>,
     /// Sets of nodes were looked at.
     searched: bool,
-    /// Claims that were looked at one by one.
-    tried: BTreeSet<Name>,
-    /// Claims whose turn is over until all others had theirs.
-    seen: BTreeSet<Name>,
-    /// Why claims stayed when they were last looked at.
-    kept: BTreeMap<Name, Why>,
+    /// Nodes that were looked at one by one.
+    tried: BTreeSet<Leaver>,
+    /// Nodes whose turn is over until all others had theirs.
+    seen: BTreeSet<Leaver>,
+    /// Why nodes stayed when they were last looked at.
+    kept: BTreeMap<Leaver, Why>,
 }
 
 impl Memory {
@@ -32,18 +31,18 @@ impl Memory {
         self.idle == Some(fleet.changed)
     }
 
-    /// Drops what is about another state of the cluster, and claims that are gone.
+    /// Drops what is about another state of the cluster, and nodes that are gone.
     pub(crate) fn for_fleet(&self, fleet: &Fleet<'_>) -> Self {
-        let claims: BTreeSet<&Name> = fleet.members.iter().map(|m| &m.claim).collect();
+        let there: BTreeSet<Leaver> = fleet.members.iter().map(Member::leaver).collect();
         let mut next = self.clone();
         if next.about != Some(fleet.changed) {
             next.about = Some(fleet.changed);
             next.searched = false;
             next.tried.clear();
         }
-        next.seen.retain(|claim| claims.contains(claim));
-        next.tried.retain(|claim| claims.contains(claim));
-        next.kept.retain(|claim, _| claims.contains(claim));
+        next.seen.retain(|leaver| there.contains(leaver));
+        next.tried.retain(|leaver| there.contains(leaver));
+        next.kept.retain(|leaver, _| there.contains(leaver));
         next
     }
 
@@ -57,21 +56,21 @@ impl Memory {
         self.searched = true;
     }
 
-    /// True when a claim was looked at in this state of the cluster.
-    pub(crate) fn tried(&self, claim: &Name) -> bool {
-        self.tried.contains(claim)
+    /// True when a node was looked at in this state of the cluster.
+    pub(crate) fn tried(&self, node: &Leaver) -> bool {
+        self.tried.contains(node)
     }
 
     /// True when others should be looked at first.
-    pub(crate) fn seen(&self, claim: &Name) -> bool {
-        self.seen.contains(claim)
+    pub(crate) fn seen(&self, node: &Leaver) -> bool {
+        self.seen.contains(node)
     }
 
-    /// A claim was looked at, and stays.
-    pub(crate) fn note_kept(&mut self, claim: &Name, why: Why) {
-        self.tried.insert(claim.clone());
-        self.seen.insert(claim.clone());
-        self.kept.insert(claim.clone(), why);
+    /// A node was looked at, and stays.
+    pub(crate) fn note_kept(&mut self, node: &Leaver, why: Why) {
+        self.tried.insert(node.clone());
+        self.seen.insert(node.clone());
+        self.kept.insert(node.clone(), why);
     }
 
     /// Everybody had a turn.
@@ -84,8 +83,8 @@ impl Memory {
         self.idle = Some(changed);
     }
 
-    /// Why a claim stayed when it was last looked at.
-    pub(crate) fn kept(&self, claim: &Name) -> Option<&Why> {
-        self.kept.get(claim)
+    /// Why a node stayed when it was last looked at.
+    pub(crate) fn kept(&self, node: &Leaver) -> Option<&Why> {
+        self.kept.get(node)
     }
 }

@@ -146,7 +146,7 @@ impl<'f> WhatIf<'f> {
         self.origin.push(pod);
         self.work.pods.push(Pod {
             node: node.map(joiner_model::NodeIx),
-            ..self.fleet.problem.pods[pod.0 as usize].clone()
+            ..self.fleet.problem[pod].clone()
         });
     }
 
@@ -286,7 +286,7 @@ impl<'f> WhatIf<'f> {
         }
         for placement in &mut plan.placements {
             original(&mut placement.pods);
-            let node = &self.work.nodes[placement.node.0 as usize];
+            let node = &self.work[placement.node];
             if node.pool.is_some() && !node.initialized {
                 let why = format!("would schedule against uninitialized node/{}", node.name);
                 stranded.extend(placement.pods.iter().map(|pod| (*pod, why.clone())));
@@ -298,7 +298,7 @@ impl<'f> WhatIf<'f> {
             stranded.push((left.pod, why.join("; ")));
         }
         for pod in homeless {
-            if let Some(why) = &self.fleet.problem.pods[pod.0 as usize].ignored {
+            if let Some(why) = &self.fleet.problem[*pod].ignored {
                 stranded.push((*pod, why.to_string()));
             }
         }
@@ -442,14 +442,14 @@ pub fn question(fleet: &Fleet<'_>, aside: &[usize], members: &[usize]) -> Proble
     }
     let waiting: Vec<PodIx> = problem.pending().collect();
     for pod in waiting {
-        let own = &mut problem.pods[pod.0 as usize];
+        let own = &mut problem[pod];
         match seats.get(&pod) {
             Some(node) => own.node = Some(joiner_model::NodeIx(*node)),
             None => own.ignored = Some("it waits for a node of its own".into()),
         }
     }
     for pod in homeless(fleet, &guests, members) {
-        problem.pods[pod.0 as usize].node = None;
+        problem[pod].node = None;
     }
     for m in members {
         let node = &mut problem.nodes[fleet.members[*m].node.0 as usize];

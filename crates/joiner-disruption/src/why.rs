@@ -6,7 +6,7 @@ use joiner_model::{Name, NanoDollars, PodIx, ResourceName, Resources};
 
 use crate::command::{Reason, Verdict};
 use crate::consolidation::bounds::Rooms;
-use crate::fleet::{Fleet, Member};
+use crate::fleet::{Fleet, Member, PoolName};
 
 /// The reason that keeps a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,21 +28,23 @@ pub enum Why {
     /// PodDisruptionBudgets are about the same pod, which the eviction API refuses.
     SeveralPodBudgets(String),
     /// Its pool keeps a constant size.
-    Static(Name),
+    Static(PoolName),
     /// Nobody knows what it costs.
     UnknownType(Name),
     /// A label is missing.
     MissingLabel(&'static str),
     /// Its pool never consolidates.
-    ConsolidationOff(Name),
+    ConsolidationOff(PoolName),
     /// Its pool gives back empty nodes only.
-    OnlyWhenEmpty(Name),
+    OnlyWhenEmpty(PoolName),
     /// Something happened there not long ago.
     NotQuiet,
     /// Headroom counts on it.
     Buffer,
     /// Its pool's budget is used up.
-    Budget(Name, Reason),
+    Budget(PoolName, Reason),
+    /// Its node group has no more nodes than it keeps.
+    GroupMinimum(Name),
     /// A workload was moved often enough.
     MovedEnough(Name),
     /// A pod finds no other place.
@@ -72,7 +74,7 @@ pub enum Why {
     /// Saves too little for the disruption, by its pool's policy.
     Unbalanced {
         /// The pool.
-        pool: Name,
+        pool: PoolName,
         /// Score in thousandths.
         score_milli: u64,
     },
@@ -129,6 +131,7 @@ impl Why {
             Self::NotQuiet => "ConsolidateAfter",
             Self::Buffer => "CapacityBuffer",
             Self::Budget(..) => "DisruptionBudget",
+            Self::GroupMinimum(_) => "NodeGroupMinimum",
             Self::MovedEnough(_) => "MoveBudget",
             Self::Pinned(_) => "Pinned",
             Self::TooManyNew(_) => "TooManyNewNodes",
@@ -174,6 +177,7 @@ impl Why {
             | Self::Static(_)
             | Self::NotQuiet
             | Self::Budget(..)
+            | Self::GroupMinimum(_)
             | Self::Unbalanced { .. }
             | Self::NotLookedAt
             | Self::AnotherFirst => Audience::Nobody,
@@ -248,7 +252,7 @@ pub fn pins(fleet: &Fleet<'_>, verdicts: &[Verdict]) -> Vec<Option<Pin>> {
 /// The largest pod of a member that fits no hole elsewhere.
 fn tightest(fleet: &Fleet<'_>, rooms: &Rooms, member: &Member) -> Option<Pin> {
     let problem = fleet.problem;
-    let name = |pod: PodIx| &problem.pods[pod.0 as usize].name;
+    let name = |pod: PodIx| &problem[pod].name;
     let size = |pod: PodIx| {
         let amounts = problem.shape(pod).requests.iter().map(|(_, amount)| amount);
         (amounts.collect::<Vec<u64>>(), name(pod))
@@ -294,22 +298,25 @@ impl fmt::Display for Why {
                 f,
                 "Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[{budgets}])"
             ),
-            Self::Static(pool) => write!(f, "NodePool {pool:?} keeps a constant size"),
+            Self::Static(pool) => write!(f, "{pool} keeps a constant size"),
             Self::UnknownType(name) => write!(f, "Instance Type {name:?} not found"),
             Self::MissingLabel(key) => write!(f, "Node does not have label {key:?}"),
             Self::ConsolidationOff(pool) => {
-                write!(f, "NodePool {pool:?} has consolidation disabled")
+                write!(f, "{pool} has consolidation disabled")
             }
             Self::OnlyWhenEmpty(pool) => write!(
                 f,
-                "NodePool {pool:?} has consolidation policy WhenEmpty, but node is not empty"
+                "{pool} has consolidation policy WhenEmpty, but node is not empty"
             ),
             Self::NotQuiet => f.write_str("its NodePool's consolidateAfter has not passed"),
             Self::Buffer => f.write_str("a capacity buffer counts on it"),
             Self::Budget(pool, reason) => write!(
                 f,
-                "the budget of NodePool {pool:?} allows no further disruption for reason {reason}"
+                "the budget of {pool} allows no further disruption for reason {reason}"
             ),
+            Self::GroupMinimum(group) => {
+                write!(f, "node group {group:?} has no more nodes than it keeps")
+            }
             Self::MovedEnough(owner) => {
                 write!(f, "pods of {owner} were moved often enough for now")
             }
@@ -337,7 +344,7 @@ impl fmt::Display for Why {
             ),
             Self::Unbalanced { pool, score_milli } => write!(
                 f,
-                "NodePool {pool:?} is Balanced, and a score of {}.{:03} is below 0.5",
+                "{pool} is Balanced, and a score of {}.{:03} is below 0.5",
                 score_milli / 1000,
                 score_milli % 1000
             ),

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_nobody_elses() {
+    fn a_change_stays_with_its_copy() {
         let one = Labels::from([("a".into(), "1".into())]);
         let mut other = one.clone();
         assert!(std::ptr::eq(&*one, &*other));

@@ -8,6 +8,7 @@
 //! free to change.
 
 mod catalog;
+mod instance_types;
 pub mod keys;
 mod labels;
 mod money;
@@ -24,6 +25,7 @@ mod selector;
 mod taint;
 
 pub use catalog::{InstanceType, Offering, OfferingIx, TypeIx};
+pub use instance_types::InstanceTypes;
 pub use labels::Labels;
 pub use money::NanoDollars;
 pub use near::{edits, nearest};

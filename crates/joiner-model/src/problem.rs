@@ -1,8 +1,12 @@
 //! All that a decision may rest on. What is not in here cannot sway it.
 
 use std::collections::BTreeSet;
+use std::ops::{Index, IndexMut};
 
-use crate::{Daemon, InstanceType, Name, Node, Pod, PodIx, PodShape, Pool};
+use crate::{
+    Daemon, DaemonIx, InstanceType, InstanceTypes, Name, Node, NodeIx, Pod, PodIx, PodShape, Pool,
+    PoolIx, ShapeIx, TypeIx,
+};
 
 /// What to do with wishes that are not rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,7 +65,7 @@ pub struct Problem {
     /// Pools to buy from.
     pub pools: Vec<Pool>,
     /// Instance types that the pools refer to.
-    pub types: Vec<InstanceType>,
+    pub types: InstanceTypes,
     /// DaemonSets.
     pub daemons: Vec<Daemon>,
     /// Label keys that a type or offering defines: pods may select them on any pool.
@@ -74,7 +78,7 @@ impl Problem {
     /// The shape of a pod.
     #[must_use]
     pub fn shape(&self, pod: PodIx) -> &PodShape {
-        &self.shapes[self.pods[pod.0 as usize].shape.0 as usize]
+        &self[self[pod].shape]
     }
 
     /// The pods to place, in index order.
@@ -84,4 +88,32 @@ impl Problem {
             .filter(|(_, pod)| pod.node.is_none() && pod.ignored.is_none())
             .map(|(ix, _)| PodIx(ix))
     }
+}
+
+/// What an index of a problem stands for: `problem[pod]` for `problem.pods[pod.0 as usize]`.
+macro_rules! indexed {
+    ($($list:ident[$ix:ty] is $output:ty;)*) => {$(
+        impl Index<$ix> for Problem {
+            type Output = $output;
+
+            fn index(&self, ix: $ix) -> &$output {
+                &self.$list[ix.0 as usize]
+            }
+        }
+
+        impl IndexMut<$ix> for Problem {
+            fn index_mut(&mut self, ix: $ix) -> &mut $output {
+                &mut self.$list[ix.0 as usize]
+            }
+        }
+    )*};
+}
+
+indexed! {
+    pods[PodIx] is Pod;
+    shapes[ShapeIx] is PodShape;
+    nodes[NodeIx] is Node;
+    pools[PoolIx] is Pool;
+    types[TypeIx] is InstanceType;
+    daemons[DaemonIx] is Daemon;
 }

@@ -4,17 +4,14 @@
 //! renames, from the oldest on, each of which either happens or does not: dying in between leaves a
 //! gap in the numbers, which readers skip and the next rotation closes, and no line is lost.
 
-use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::decisions::{Decision, DecisionQuery};
+use joiner_receipts::{Decision, DecisionQuery, LogLines};
 
 /// More files than this are not looked for.
 const FILES_MAX: u32 = 100;
-/// Most decisions that are read from files when nobody says how many.
-const READ_MAX: usize = 10_000;
 
 /// A file that lines are appended to.
 #[derive(Debug)]
@@ -130,12 +127,14 @@ pub fn read_decisions(path: &Path, query: &DecisionQuery) -> io::Result<Vec<Deci
     };
     let mut files: Vec<File> = newest.into_iter().chain(older).collect();
     files.dedup_by_key(|file| identity(file));
-    let limit = query.limit.unwrap_or(READ_MAX);
-    let mut wanted = VecDeque::new();
+    let mut wanted = LogLines::new(query);
     for file in files.into_iter().rev() {
-        read(file, query, limit, &mut wanted);
+        let lines = BufReader::new(file).split(b'\n');
+        lines
+            .map_while(Result::ok)
+            .for_each(|line| wanted.take(&line));
     }
-    Ok(wanted.into())
+    Ok(wanted.into_decisions())
 }
 
 /// What tells files apart, whatever their names are.
@@ -150,22 +149,6 @@ fn identity(file: &File) -> Option<(u64, u64)> {
 #[cfg(not(unix))]
 fn identity(file: &File) -> *const File {
     file
-}
-
-fn read(file: File, query: &DecisionQuery, limit: usize, wanted: &mut VecDeque<Decision>) {
-    let lines = BufReader::new(file).split(b'\n');
-    for line in lines.map_while(Result::ok) {
-        let Ok(decision) = serde_json::from_slice::<Decision>(&line) else {
-            continue;
-        };
-        if !query.wants(&decision) {
-            continue;
-        }
-        wanted.push_back(decision);
-        if wanted.len() > limit {
-            wanted.pop_front();
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What was decided and why: for `joiner why`, the dashboard, and whoever asks later.
+//! What was decided and why: kept in memory and in a file, to be asked for later.
 //!
 //! *Flow*: a decision is one line of JSON. It goes into a ring in memory, to a file if there is
 //! one, and in short to the log.
@@ -13,105 +13,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
-use joiner_model::NanoDollars;
-use serde::{Deserialize, Serialize};
+use joiner_receipts::{Decision, DecisionQuery, Kept, KeptNodes};
 
 use crate::decision_file::DecisionFile;
 use crate::metric_names::DECISIONS;
 use crate::metrics::{Metrics, lock};
-use crate::receipt::{KEPT, Kept, KeptDetails};
-use crate::verdicts::Verdicts;
-
-/// One decision, as it is written.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Decision {
-    /// When it was made.
-    pub time: Timestamp,
-    /// What was to be decided: `provisioning`, `launch`, `consolidation` and so on.
-    pub kind: String,
-    /// Generation of the snapshot that it rests on.
-    pub generation: u64,
-    /// What came out, in a few words.
-    pub outcome: String,
-    /// Dollars an hour before; nothing where price has no part in it.
-    #[serde(skip_serializing_if = "Option::is_none", with = "dollars")]
-    pub price_before: Option<NanoDollars>,
-    /// Dollars an hour after.
-    #[serde(skip_serializing_if = "Option::is_none", with = "dollars")]
-    pub price_after: Option<NanoDollars>,
-    /// Why, a sentence each.
-    pub reasons: Vec<String>,
-    /// What else was considered, and what spoke against it.
-    pub alternatives: Vec<String>,
-    /// Objects that it is about: `kind/name` or `kind/namespace/name`.
-    pub about: Vec<String>,
-    /// Figures and names for programs.
-    pub details: serde_json::Value,
-}
-
-/// Prices are dollars on the wire.
-mod dollars {
-    use joiner_model::NanoDollars;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    const NANOS: f64 = 1e9;
-
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::ref_option,
-        reason = "prices are far below 2^53 nano-dollars; serde asks for the reference"
-    )]
-    pub(super) fn serialize<S: Serializer>(
-        price: &Option<NanoDollars>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        price.map(|price| price.get() as f64 / NANOS).serialize(to)
-    }
-
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a cast of a float saturates"
-    )]
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<NanoDollars>, D::Error> {
-        let price: Option<f64> = Option::deserialize(from)?;
-        Ok(price.map(|price| NanoDollars::new((price * NANOS).round() as u64)))
-    }
-}
-
-/// Which decisions somebody wants to see.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DecisionQuery {
-    /// About this object: `kind/name`, `namespace/name` or the name alone.
-    pub about: Option<String>,
-    /// Of this kind.
-    pub kind: Option<String>,
-    /// At or after this time.
-    pub since: Option<Timestamp>,
-    /// The last so many; all that are kept when absent.
-    pub limit: Option<usize>,
-}
-
-impl DecisionQuery {
-    /// Whether a decision is wanted.
-    #[must_use]
-    pub fn wants(&self, decision: &Decision) -> bool {
-        let is_about = |wanted: &String| {
-            let mut about = decision.about.iter();
-            // Names are compared from their end, so that `web/api-0` finds `pod/web/api-0`.
-            about.any(|object| {
-                let rest = object.strip_suffix(wanted.as_str());
-                rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
-            })
-        };
-        self.about.as_ref().is_none_or(is_about)
-            && self.kind.as_ref().is_none_or(|kind| *kind == decision.kind)
-            && self.since.is_none_or(|since| decision.time >= since)
-    }
-}
 
 /// How much is kept, and where.
 #[derive(Clone, Debug)]
@@ -155,7 +61,7 @@ impl std::fmt::Debug for Decisions {
 struct Shared {
     metrics: Arc<Metrics>,
     ring: Mutex<Ring>,
-    verdicts: Mutex<Verdicts>,
+    kept: Mutex<KeptNodes>,
     file: Option<Mutex<DecisionFile>>,
 }
 
@@ -201,7 +107,7 @@ impl Decisions {
         let shared = Arc::new(Shared {
             metrics,
             ring,
-            verdicts: Mutex::default(),
+            kept: Mutex::default(),
             file,
         });
         Self { shared }
@@ -232,31 +138,11 @@ impl Decisions {
     /// Takes in why every node stays, as of one pass over all of them. Reasons that are new go to the
     /// file; the ring has no place for them, since the latest of each node is kept anyway.
     pub fn judged(&self, all: Vec<Kept>, generation: u64, now: Timestamp) {
-        let news = lock(&self.shared.verdicts).replace(all, now);
+        let news = lock(&self.shared.kept).replace(all, now);
         let Some(file) = self.shared.file.as_ref().filter(|_| !news.is_empty()) else {
             return;
         };
-        let n = news.len();
-        let names = news.iter().flat_map(|own| {
-            let machine = &own.machine;
-            [
-                format!("node/{}", machine.node),
-                format!("nodeclaim/{}", machine.node_claim),
-            ]
-        });
-        let about = names.collect();
-        let details = KeptDetails {
-            nodes: news.iter().map(|own| Kept::clone(own)).collect(),
-        };
-        let decision = Decision {
-            time: now,
-            kind: KEPT.to_owned(),
-            generation,
-            outcome: format!("keep {n} node{}", if n == 1 { "" } else { "s" }),
-            about,
-            details: serde_json::to_value(details).unwrap_or_default(),
-            ..Decision::default()
-        };
+        let decision = KeptNodes::record(&news, generation, now);
         if let Ok(line) = serde_json::to_string(&decision) {
             lock(file).append(&line);
         }
@@ -265,7 +151,7 @@ impl Decisions {
     /// Why a node stays, by its name or that of its claim, as of the last pass.
     #[must_use]
     pub fn kept(&self, name: &str) -> Option<Arc<Kept>> {
-        lock(&self.shared.verdicts).of(name)
+        lock(&self.shared.kept).of(name)
     }
 
     /// The decisions in memory that are wanted, oldest first.
@@ -285,6 +171,8 @@ impl Decisions {
 
 #[cfg(test)]
 mod tests {
+    use joiner_model::NanoDollars;
+
     use super::*;
     use crate::clock::Clock;
     use crate::metrics::Build;
@@ -315,24 +203,6 @@ mod tests {
     fn generations(decisions: &Decisions, query: &DecisionQuery) -> Vec<u64> {
         let found = decisions.recent(query);
         found.iter().map(|decision| decision.generation).collect()
-    }
-
-    #[test]
-    fn a_line_reads_back_as_it_was() {
-        let one = Decision {
-            price_before: Some(NanoDollars::new(1)),
-            price_after: Some(NanoDollars::new(4_128_000_001)),
-            reasons: vec!["a\nb".to_owned()],
-            details: serde_json::json!({"x": [1, 2]}),
-            ..decision(3)
-        };
-        let line = serde_json::to_string(&one).unwrap();
-        assert!(!line.contains('\n'));
-        assert!(line.contains("\"price_after\":4.128000001"), "{line}");
-        assert_eq!(serde_json::from_str::<Decision>(&line).unwrap(), one);
-        // A line of another version may lack fields, and have others.
-        let old: Decision = serde_json::from_str(r#"{"kind": "launch", "new": 1}"#).unwrap();
-        assert_eq!(old.kind, "launch");
     }
 
     #[tokio::test(start_paused = true)]

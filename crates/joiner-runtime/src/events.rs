@@ -106,6 +106,7 @@ type Key = (Cow<'static, str>, Name, String);
 pub struct Events {
     shared: Arc<Shared>,
     queue: mpsc::Sender<(Key, Timestamp, Event)>,
+    leaves_out_conditions: bool,
 }
 
 impl std::fmt::Debug for Events {
@@ -201,7 +202,25 @@ impl Events {
             told,
             written: Arc::default(),
         };
-        (Self { shared, queue }, writer)
+        let events = Self {
+            shared,
+            queue,
+            leaves_out_conditions: false,
+        };
+        (events, writer)
+    }
+
+    /// The same, without events about conditions that changed.
+    #[must_use]
+    pub fn without_conditions(mut self) -> Self {
+        self.leaves_out_conditions = true;
+        self
+    }
+
+    /// True when events about conditions that changed are left out.
+    #[must_use]
+    pub fn leaves_out_conditions(&self) -> bool {
+        self.leaves_out_conditions
     }
 
     /// Tells something, unless it is no news.

@@ -15,16 +15,19 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use hyper_util::service::TowerToHyperService;
+use joiner_receipts::why::{self, NoAnswer};
+use joiner_receipts::{Decision, DecisionQuery};
+use joiner_state::live::Snapshot;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
 use crate::connections::{self, Limits};
-use crate::decisions::{Decision, DecisionQuery, Decisions};
+use crate::decisions::Decisions;
 use crate::http_guard::{Guard, bounded, only_known_names};
+use crate::live_answers::Now;
 use crate::metrics::Metrics;
-use crate::why::{self, NoAnswer};
 use crate::world::World;
 
 /// Decisions in one answer, unless somebody asks for fewer.
@@ -50,17 +53,22 @@ impl Receipts {
         found.iter().map(|own| Decision::clone(own)).collect()
     }
 
+    fn now<'s>(&self, snapshot: &'s Snapshot) -> Now<'s> {
+        let time = self.clock.now();
+        Now { snapshot, time }
+    }
+
     fn pod(&self, name: &str) -> Response {
         let snapshot = self.world.snapshot();
-        let now = Some((&*snapshot, self.clock.now()));
-        answered(why::pod(name, now, &|query| self.find(query)))
+        let now = self.now(&snapshot);
+        answered(why::pod(name, Some(&now), &|query| self.find(query)))
     }
 
     fn node(&self, name: &str) -> Response {
         let snapshot = self.world.snapshot();
-        let now = Some((&*snapshot, self.clock.now()));
+        let now = self.now(&snapshot);
         let kept = self.decisions.kept(name).map(|own| own.as_ref().clone());
-        answered(why::node(name, now, kept, &|query| self.find(query)))
+        answered(why::node(name, Some(&now), kept, &|query| self.find(query)))
     }
 }
 

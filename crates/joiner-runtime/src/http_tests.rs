@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use joiner_receipts::UNSCHEDULABLE;
 use joiner_state::live::Kind;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::decisions::DecisionSettings;
 use crate::metrics::Build;
-use crate::receipt::UNSCHEDULABLE;
 
 const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 

@@ -53,6 +53,7 @@ impl Process {
         let autoscaler = Arc::new(Autoscaler::start(Parts {
             client: client.clone(),
             cloud: Arc::clone(&cloud) as Arc<_>,
+            provided: None,
             clock: clock.clone(),
             settings: settings.controllers.clone(),
             pace: (0, 0),

@@ -134,7 +134,7 @@ pub fn absent(problem: &Problem) -> Vec<(Absent, String)> {
     let shapes: Vec<Vec<Absent>> = problem.shapes.iter().map(of_shape).collect();
     let mut pods: BTreeMap<(Name, Name), (Absent, Vec<&Name>)> = BTreeMap::new();
     for pod in problem.pending() {
-        let pod = &problem.pods[pod.0 as usize];
+        let pod = &problem[pod];
         for absent in &shapes[pod.shape.0 as usize] {
             let key = (absent.key.clone(), absent.value.clone());
             let (_, names) = pods.entry(key).or_insert((absent.clone(), Vec::new()));

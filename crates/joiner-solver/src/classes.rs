@@ -375,7 +375,7 @@ fn bound_owners(problem: &Problem, book: &mut RuleBook) -> Vec<(u32, u32)> {
         let (Some(node), false) = (pod.node, pod.terminating) else {
             continue;
         };
-        let shape = &problem.shapes[pod.shape.0 as usize];
+        let shape = &problem[pod.shape];
         if shape.anti_affinity.is_empty() {
             continue;
         }

@@ -28,16 +28,12 @@ pub(crate) fn bound(
     let problem = ground.problem;
     let mut groups: BTreeMap<(u32, u16), Vec<PodIx>> = BTreeMap::new();
     for pod in placed {
-        let s = problem.pods[pod.0 as usize].shape.0;
+        let s = problem[*pod].shape.0;
         let level = wish::levels(problem, &problem.shapes[s as usize]);
         groups.entry((s, level)).or_default().push(*pod);
     }
     for pods in groups.values_mut() {
-        pods.sort_by(|a, b| {
-            problem.pods[a.0 as usize]
-                .name
-                .cmp(&problem.pods[b.0 as usize].name)
-        });
+        pods.sort_by(|a, b| problem[*a].name.cmp(&problem[*b].name));
     }
     let classes = Classes::new(ground, choices, &groups);
     let parts: Vec<Part> = (0u32..)

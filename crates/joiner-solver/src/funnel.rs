@@ -65,7 +65,7 @@ impl View<'_, '_> {
         let (ground, shape) = (self.ground, self.shape);
         let problem = ground.problem;
         let pool = &problem.pools[p];
-        let types = pool.types.iter().map(|t| &problem.types[t.0 as usize]);
+        let types = pool.types.iter().map(|t| &problem[*t]);
         let n_all = types.map(|own| own.offerings.len()).sum();
         let mut steps = Steps::default();
         steps.ask("offerings of the pool's types", n_all);
@@ -152,7 +152,7 @@ pub(crate) fn used(problem: &Problem, plan: &Plan, p: usize, name: &ResourceName
     let coming = plan.launches.iter();
     let coming = coming.filter(|launch| launch.pool.0 as usize == p);
     let there: u64 = there.map(|node| amount(&node.capacity)).sum();
-    let coming = coming.map(|launch| &problem.types[launch.offering.0.0 as usize].capacity);
+    let coming = coming.map(|launch| &problem[launch.offering.0].capacity);
     there.saturating_add(coming.map(amount).sum())
 }
 

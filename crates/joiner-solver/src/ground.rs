@@ -354,7 +354,7 @@ impl<'p> Ground<'p> {
         let mut running: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); problem.nodes.len()];
         for pod in &problem.pods {
             let Some(node) = pod.node else { continue };
-            let shape = &problem.shapes[pod.shape.0 as usize];
+            let shape = &problem[pod.shape];
             let used = self.amounts(&shape.requests);
             let host = &mut self.hosts[node.0 as usize];
             take(&mut host.room, &used, &mut host.open);

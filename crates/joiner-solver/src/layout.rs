@@ -115,7 +115,7 @@ pub(crate) fn representatives(problem: &Problem, asked: &Mentions) -> Vec<Option
             all[p] = Some(*like);
             continue;
         }
-        let types = pool.types.iter().map(|t| &problem.types[t.0 as usize]);
+        let types = pool.types.iter().map(|t| &problem[*t]);
         n_kinds += types.map(|t| t.offerings.len()).sum::<usize>();
         if n_kinds <= KINDS_MAX {
             all[p] = Some(p);

@@ -55,7 +55,7 @@ impl<'a, 'p> Refuser<'a, 'p> {
     /// Why this pod is left over: what is named and does not exist, one reason per pool, heaviest first,
     /// then the existing nodes.
     pub(crate) fn refusals(&mut self, pod: PodIx) -> Vec<Refusal> {
-        let s = self.ground.problem.pods[pod.0 as usize].shape.0;
+        let s = self.ground.problem[pod].shape.0;
         if let Some(known) = self.known.get(&s) {
             return known.clone();
         }
@@ -291,10 +291,7 @@ fn terms_of(shape: &PodShape) -> Vec<Requirements> {
 pub(crate) fn nothing_left(ground: &Ground<'_>, shape: &PodShape, pool: &Pool) -> Ruling {
     let problem = ground.problem;
     let n_types = pool.types.len();
-    let mut sold = pool
-        .types
-        .iter()
-        .flat_map(|t| &problem.types[t.0 as usize].offerings);
+    let mut sold = pool.types.iter().flat_map(|t| &problem[*t].offerings);
     if sold.next().is_none() {
         return Ruling::Closed("its catalog has no offerings".into());
     }
@@ -313,7 +310,7 @@ pub(crate) fn nothing_left(ground: &Ground<'_>, shape: &PodShape, pool: &Pool) -
         }
     };
     let (mut n_allowed, mut n_matching, mut n_sold) = (0, 0, 0);
-    for ty in pool.types.iter().map(|t| &problem.types[t.0 as usize]) {
+    for ty in pool.types.iter().map(|t| &problem[*t]) {
         for offering in &ty.offerings {
             let allowed = pool.requirements.iter().all(|r| holds(r, ty, offering));
             let mut terms = terms_of(shape).into_iter();
@@ -350,7 +347,7 @@ fn daemons_in_the_way(ground: &Ground<'_>, shape: &PodShape, pool: &Pool) -> Rul
         }
     }
     let most = |name: &ResourceName| {
-        let types = pool.types.iter().map(|t| &problem.types[t.0 as usize]);
+        let types = pool.types.iter().map(|t| &problem[*t]);
         types
             .filter_map(|t| t.allocatable().ok())
             .map(|a| a.get(name))

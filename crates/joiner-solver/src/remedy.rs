@@ -70,7 +70,7 @@ impl fmt::Display for Place {
 /// Everything that the plan places stays where it puts it. The number of questions is bounded.
 #[must_use]
 pub fn remedies(problem: &Problem, plan: &Plan, pod: PodIx) -> Vec<Remedy> {
-    if problem.pods[pod.0 as usize].ignored.is_some() {
+    if problem[pod].ignored.is_some() {
         return Vec::new();
     }
     let mut bench = Bench::new(problem, plan, pod);
@@ -121,7 +121,7 @@ impl Bench {
         let mut pods: Vec<Pod> = Vec::new();
         for (own, node) in problem.pods.iter().zip(home) {
             let Some(node) = node else { continue };
-            let housed = &problem.shapes[own.shape.0 as usize];
+            let housed = &problem[own.shape];
             if folds && own.daemon.is_none() && housed.anti_affinity.is_empty() {
                 let room = &mut nodes[node.0 as usize].allocatable;
                 *room = room.minus_saturating(&housed.requests);
@@ -135,7 +135,7 @@ impl Bench {
         let ix = PodIx(u32::try_from(pods.len()).unwrap_or(u32::MAX));
         pods.push(Pod {
             shape: own,
-            ..problem.pods[pod.0 as usize].clone()
+            ..problem[pod].clone()
         });
         let mut policy = problem.policy;
         policy.steps_max = policy.steps_max.min(STEPS);
@@ -187,16 +187,16 @@ impl Bench {
     fn place(&self, plan: &Plan) -> Option<Place> {
         let mut placements = plan.placements.iter();
         if let Some(own) = placements.find(|own| own.pods.contains(&self.pod)) {
-            let node = &self.work.nodes[own.node.0 as usize];
+            let node = &self.work[own.node];
             return Some(Place::Node(node.name.clone()));
         }
         let mut launches = plan.launches.iter();
         let launch = launches.find(|own| own.pods.contains(&self.pod))?;
-        let instance_type = &self.work.types[launch.offering.0.0 as usize];
+        let instance_type = &self.work[launch.offering.0];
         let offering = &instance_type.offerings[launch.offering.1.0 as usize];
         let label = |key: &str| offering.labels.get(key).cloned().unwrap_or_default();
         Some(Place::New {
-            pool: self.work.pools[launch.pool.0 as usize].name.clone(),
+            pool: self.work[launch.pool].name.clone(),
             instance_type: instance_type.name.clone(),
             zone: label(keys::ZONE),
             capacity_type: label(keys::CAPACITY_TYPE),
@@ -234,7 +234,7 @@ fn minds_company(problem: &Problem, pod: PodIx) -> bool {
         || !shape.preferred_affinity.is_empty()
         || !shape.preferred_anti_affinity.is_empty()
         || !shape.spreads.is_empty();
-    has_terms || !shape.ports.is_empty() || !problem.pods[pod.0 as usize].claims.is_empty()
+    has_terms || !shape.ports.is_empty() || !problem[pod].claims.is_empty()
 }
 
 /// Whole cores and gibibytes: limits are not written in anything smaller.
@@ -248,8 +248,8 @@ fn round_up(resource: &ResourceName, amount: u64) -> u64 {
 
 /// The node that a launch becomes.
 fn coming(problem: &Problem, launch: &joiner_model::Launch) -> Option<Node> {
-    let pool = &problem.pools[launch.pool.0 as usize];
-    let instance_type = &problem.types[launch.offering.0.0 as usize];
+    let pool = &problem[launch.pool];
+    let instance_type = &problem[launch.offering.0];
     let offering = &instance_type.offerings[launch.offering.1.0 as usize];
     let single = |(key, values): (&Name, &Vec<Name>)| match values.as_slice() {
         [value] => Some((key.clone(), value.clone())),

@@ -89,18 +89,11 @@ fn first_groups(ground: &Ground<'_>, choices: &mut Choices) -> BTreeMap<(u32, u1
     let problem = ground.problem;
     let mut by_shape: BTreeMap<u32, Vec<PodIx>> = BTreeMap::new();
     for pod in problem.pending() {
-        by_shape
-            .entry(problem.pods[pod.0 as usize].shape.0)
-            .or_default()
-            .push(pod);
+        by_shape.entry(problem[pod].shape.0).or_default().push(pod);
     }
     let mut groups = BTreeMap::new();
     for (s, mut pods) in by_shape {
-        pods.sort_by(|a, b| {
-            problem.pods[a.0 as usize]
-                .name
-                .cmp(&problem.pods[b.0 as usize].name)
-        });
+        pods.sort_by(|a, b| problem[*a].name.cmp(&problem[*b].name));
         let shape = &problem.shapes[s as usize];
         let last = wish::levels(problem, shape);
         let mut level = wish::first_level(problem, shape);

@@ -90,7 +90,7 @@ impl Volumes {
         let Some(claims) = self.by_driver.get(driver) else {
             return 0;
         };
-        let mounts = ground.problem.pods[pod.0 as usize].claims.iter();
+        let mounts = ground.problem[pod].claims.iter();
         let counted = mounts.filter(|claim| {
             claim.driver == *driver
                 && !((relaxed || claims.set_aside) && claims.shared.contains(&claim.claim))

@@ -176,7 +176,7 @@ fn bought(problem: &Problem, launches: &[Launch]) -> Vec<Resources> {
     let mut all = vec![Resources::new(); problem.pools.len()];
     for launch in launches {
         let sum = &mut all[launch.pool.0 as usize];
-        sum.add(&problem.types[launch.offering.0.0 as usize].capacity);
+        sum.add(&problem[launch.offering.0].capacity);
         sum.add(&Resources::new().with(ResourceName::parse("nodes"), 1));
     }
     all
@@ -221,21 +221,13 @@ impl<'c> PodDealer<'c> {
 }
 
 fn sort_by_name(problem: &Problem, pods: &mut [PodIx]) {
-    pods.sort_by(|a, b| {
-        problem.pods[a.0 as usize]
-            .name
-            .cmp(&problem.pods[b.0 as usize].name)
-    });
+    pods.sort_by(|a, b| problem[*a].name.cmp(&problem[*b].name));
 }
 
 /// Orders nodes by pool and size, and names them `pool-1`, `pool-2`, …
 fn name_launches(problem: &Problem, launches: &mut [Launch]) {
-    let pool = |l: &Launch| &problem.pools[l.pool.0 as usize].name;
-    let first = |l: &Launch| {
-        l.pods
-            .first()
-            .map(|p| problem.pods[p.0 as usize].name.clone())
-    };
+    let pool = |l: &Launch| &problem[l.pool].name;
+    let first = |l: &Launch| l.pods.first().map(|p| problem[*p].name.clone());
     launches.sort_by(|a, b| {
         pool(a)
             .cmp(pool(b))

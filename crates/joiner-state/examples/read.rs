@@ -43,8 +43,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     )?;
     if arguments.next().as_deref() == Some("pods") {
         for pod in &problem.pods {
-            let requests = &problem.shapes[pod.shape.0 as usize].requests;
-            let node = pod.node.map(|ix| &*problem.nodes[ix.0 as usize].name);
+            let requests = &problem[pod.shape].requests;
+            let node = pod.node.map(|ix| &*problem[ix].name);
             let place = node.or(pod.ignored.as_deref()).unwrap_or("to place");
             writeln!(out, "{}: {requests}: {place}", pod.name)?;
         }

@@ -27,44 +27,20 @@ pub(crate) enum Choice {
     Selector(Selector),
 }
 
-/// Something that selects pods, as far as it is kept.
-#[derive(Clone, Debug)]
-pub(crate) struct Selecting {
-    pub(crate) uid: Name,
-    pub(crate) version: u64,
-    pub(crate) choice: Choice,
-}
+/// Which pods each thing selects that does, by kind and `namespace/name`.
+pub(crate) type Choices = OrdMap<(Kind, Name), Arc<Choice>>;
 
-/// Everything that selects pods, by kind and `namespace/name`.
-pub(crate) type Choices = OrdMap<(Kind, Name), Arc<Selecting>>;
-
-impl Selecting {
-    /// Something that was read from a file.
-    fn new(choice: Choice) -> Arc<Self> {
-        Arc::new(Self {
-            uid: Name::default(),
-            version: 0,
-            choice,
-        })
-    }
-
-    /// Reads a Service or an owner of pods.
-    pub(crate) fn read(kind: Kind, object: &Value, reader: &mut Objects) -> Result<Self, String> {
-        let (meta, selector) = (&object["metadata"], &object["spec"]["selector"]);
-        let version = meta["resourceVersion"].as_str().unwrap_or_default();
-        let choice = if selector.is_null() {
-            Choice::Nothing
-        } else if matches!(kind, Kind::Service | Kind::ReplicationController) {
-            Choice::Labels(labels_of(selector, &mut reader.names))
-        } else {
-            let selector = reader.selector(selector)?;
-            selector.map_or(Choice::Nothing, Choice::Selector)
-        };
-        Ok(Self {
-            uid: meta["uid"].as_str().unwrap_or_default().into(),
-            version: version.parse().unwrap_or(0),
-            choice,
-        })
+impl Choice {
+    /// Reads the selector of a Service or an owner of pods.
+    pub(crate) fn read(kind: Kind, selector: &Value, reader: &mut Objects) -> Result<Self, String> {
+        if selector.is_null() {
+            return Ok(Self::Nothing);
+        }
+        if matches!(kind, Kind::Service | Kind::ReplicationController) {
+            return Ok(Self::Labels(labels_of(selector, &mut reader.names)));
+        }
+        let selector = reader.selector(selector)?;
+        Ok(selector.map_or(Self::Nothing, Self::Selector))
     }
 }
 
@@ -79,13 +55,13 @@ pub(crate) fn services_of<'c>(
         .take_while(move |((kind, name), _)| {
             *kind == Kind::Service && name.starts_with(start.as_str())
         })
-        .map(|(_, own)| &own.choice)
+        .map(|(_, choice)| &**choice)
 }
 
 /// Which pods the owner of a pod with these labels selects. Files often have a Deployment without
 /// the ReplicaSets it made; those select by the labels of the Deployment and a hash.
 pub(crate) fn of_owner(choices: &Choices, owner: &Owner, labels: &Labels) -> Option<Choice> {
-    let find = |kind: Kind, name: Name| choices.get(&(kind, name)).map(|own| own.choice.clone());
+    let find = |kind: Kind, name: Name| choices.get(&(kind, name)).map(|choice| (**choice).clone());
     match &*owner.kind {
         "StatefulSet" => find(Kind::StatefulSet, owner.name.clone()),
         "ReplicationController" => find(Kind::ReplicationController, owner.name.clone()),
@@ -132,7 +108,7 @@ impl Objects {
             Some(given) => Choice::Labels(pod::labels(Some(given), &mut self.names)),
             None => Choice::Nothing,
         };
-        self.choices.insert((kind, name), Selecting::new(choice));
+        self.choices.insert((kind, name), Arc::new(choice));
         Ok(())
     }
 
@@ -147,7 +123,7 @@ impl Objects {
         if self.spread_defaults.is_some() {
             let choice = selector.cloned().map_or(Choice::Nothing, Choice::Selector);
             let key = (kind, owner.name.clone());
-            self.choices.insert(key, Selecting::new(choice));
+            self.choices.insert(key, Arc::new(choice));
         }
     }
 }

@@ -5,8 +5,11 @@
 //! that the later steps run once per kind of pod and not once per pod.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use joiner_model::{Name, PodShape, PodTerm, Preference, Resources, Selector};
+
+use crate::containers::{ContainerLists, PodContainer};
 
 /// Index of a draft in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,6 +22,8 @@ pub(crate) struct Draft {
     pub(crate) shape: PodShape,
     /// Limits, `pods: 1` included: for metrics only.
     pub(crate) limits: Resources,
+    /// The containers; kept of live pods only.
+    pub(crate) containers: Arc<[PodContainer]>,
     /// Where the priority comes from.
     pub(crate) priority: Priority,
     /// The runtime class whose overhead has not been added.
@@ -62,8 +67,10 @@ pub(crate) struct NamespaceRule {
 /// All distinct drafts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Drafts {
-    known: HashMap<std::sync::Arc<Draft>, DraftIx>,
-    all: Vec<std::sync::Arc<Draft>>,
+    known: HashMap<Arc<Draft>, DraftIx>,
+    all: Vec<Arc<Draft>>,
+    /// Their containers: pods with labels of their own mostly have those of many others.
+    pub(crate) containers: ContainerLists,
 }
 
 impl Drafts {
@@ -73,21 +80,21 @@ impl Drafts {
             return *ix;
         }
         let ix = DraftIx(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
-        let draft = std::sync::Arc::new(draft);
+        let draft = Arc::new(draft);
         self.all.push(draft.clone());
         self.known.insert(draft, ix);
         ix
     }
 
     /// A draft that is kept elsewhere too; it is not looked for among those that are here.
-    pub(crate) fn push(&mut self, draft: std::sync::Arc<Draft>) -> DraftIx {
+    pub(crate) fn push(&mut self, draft: Arc<Draft>) -> DraftIx {
         let ix = DraftIx(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
         self.all.push(draft);
         ix
     }
 
     /// A draft, to be kept elsewhere too.
-    pub(crate) fn shared(&self, ix: DraftIx) -> std::sync::Arc<Draft> {
+    pub(crate) fn shared(&self, ix: DraftIx) -> Arc<Draft> {
         self.all[ix.0 as usize].clone()
     }
 
@@ -99,8 +106,8 @@ impl Drafts {
     /// Throws away what is kept nowhere else. Indexes change.
     pub(crate) fn drop_unused(&mut self) {
         self.known.clear();
-        self.all
-            .retain(|draft| std::sync::Arc::strong_count(draft) > 1);
+        self.all.retain(|draft| Arc::strong_count(draft) > 1);
+        self.containers.drop_unused();
         for (ix, draft) in (0u32..).zip(&self.all) {
             self.known.insert(draft.clone(), DraftIx(ix));
         }

@@ -22,8 +22,8 @@
 mod admission;
 mod catalog_file;
 mod choices;
-mod class_catalog;
-mod class_figures;
+mod class_settings;
+mod containers;
 mod documents;
 mod draft;
 mod error;
@@ -50,8 +50,7 @@ mod workloads;
 mod yaml;
 
 pub use catalog_file::parse_instance_types;
-pub use class_catalog::{ClassTypesError, ec2_types};
-pub use class_figures::{ClassFigures, DeviceFigures, EvictionThreshold, InterfaceFigures};
+pub use class_settings::class_settings;
 pub use documents::Source;
 pub use error::{Place, ReadError};
 pub use objects::Objects;

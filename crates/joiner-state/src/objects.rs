@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use joiner_api::names::object_name_error;
 use joiner_model::{Labels, Name, Resources, Terms, Toleration};
 
@@ -18,11 +19,11 @@ use crate::pod::{self, VolumeUse};
 use crate::pools::{NodeClass, PoolRecord};
 use crate::spread_defaults::SpreadDefaults;
 use crate::volumes::VolumeObjects;
-use crate::wire::pod::Pod;
+use crate::wire::pod::{Pod, PodSpec};
 use crate::wire::workload::{PriorityClass, RuntimeClass};
 use crate::wire::{Bare, Meta, text};
 use crate::workloads::{DaemonRecord, WorkloadRecord};
-use crate::{admission, reader, requests, selection, wording};
+use crate::{admission, containers, reader, requests, selection, wording};
 
 /// The most pods that one problem may have.
 pub(crate) const PODS_MAX: usize = 5_000_000;
@@ -81,10 +82,20 @@ pub(crate) struct PodRecord {
     pub(crate) node: Option<Name>,
     pub(crate) owner: Option<Owner>,
     pub(crate) volumes: Box<[VolumeUse]>,
-    pub(crate) created: Option<Name>,
+    /// When it was created; pods of DaemonSets only.
+    pub(crate) created: Option<Timestamp>,
     pub(crate) stage: Stage,
     /// Its owner is in control, and its selector tells its pods.
     pub(crate) is_selected_by_owner: bool,
+}
+
+/// What a pod is by itself.
+#[derive(Debug)]
+pub(crate) struct PodParts {
+    pub(crate) draft: DraftIx,
+    pub(crate) node: Option<Name>,
+    pub(crate) volumes: Box<[VolumeUse]>,
+    pub(crate) stage: Stage,
 }
 
 /// A runtime class: what it adds to its pods.
@@ -131,13 +142,20 @@ pub struct Objects {
     pub(crate) choices: Choices,
 }
 
-impl PodRecord {
-    /// Claims behind its volumes, as `namespace/name`.
-    pub(crate) fn claim_names(&self, namespace: &str, pod: &str) -> impl Iterator<Item = Name> {
-        self.volumes.iter().map(move |volume| match volume {
-            VolumeUse::Claim(claim) => format!("{namespace}/{claim}").into(),
-            VolumeUse::Ephemeral { volume, .. } => format!("{namespace}/{pod}-{volume}").into(),
-        })
+/// Where a pod stands.
+fn stage(pod: &Pod<'_>) -> Stage {
+    let spec = pod.spec.as_ref();
+    let gates = spec.and_then(|spec| spec.scheduling_gates.as_ref());
+    let is_gated = gates.is_some_and(|own| !own.is_empty());
+    let is_bound = spec.is_some_and(|spec| !text(&spec.node_name).is_empty());
+    match pod.status.as_ref().map_or("", |own| text(&own.phase)) {
+        "Succeeded" => Stage::Succeeded,
+        "Failed" => Stage::Failed,
+        _ if pod.metadata.as_ref().is_some_and(Meta::deleting) => Stage::Deleting,
+        _ if is_bound => Stage::Live,
+        _ if is_gated => Stage::Gated,
+        "" | "Pending" => Stage::Live,
+        _ => Stage::Stray,
     }
 }
 
@@ -284,14 +302,40 @@ impl Objects {
 
     fn take_pod(&mut self, document: Document<'_>, place: &Place) -> Result<(), ReadError> {
         let pod: Pod<'_> = document.parse(place)?;
-        let meta = pod.metadata.unwrap_or_default();
-        let spec = pod.spec.unwrap_or_default();
-        let namespace = meta.namespace();
+        let no_meta = Meta::default();
+        let meta = pod.metadata.as_ref().unwrap_or(&no_meta);
         let own_name = meta.own_name(self.pods.len());
-        let name = self.register("Pod", Some(namespace), &own_name, place)?;
-        let told = (&spec, pod.status.as_ref());
-        let (draft, notes) = pod::draft(namespace, meta.labels.as_ref(), told, &mut self.names)
-            .map_err(|e| e.of(format!("Pod {name}")).at(place.clone()))?;
+        let name = self.register("Pod", Some(meta.namespace()), &own_name, place)?;
+        let parts = self.pod_parts(&pod, &name);
+        let parts = parts.map_err(|e| e.of(format!("Pod {name}")).at(place.clone()))?;
+        let owner = self.owner(meta);
+        let is_daemon = owner.as_ref().is_some_and(|own| &*own.kind == "DaemonSet");
+        let created = meta.creation_timestamp.as_deref().filter(|_| is_daemon);
+        self.pods.push(PodRecord {
+            name,
+            draft: parts.draft,
+            node: parts.node,
+            owner,
+            volumes: parts.volumes,
+            created: created.and_then(|text| text.parse().ok()),
+            stage: parts.stage,
+            is_selected_by_owner: meta.is_selected_by_owner(),
+        });
+        Ok(())
+    }
+
+    /// What a pod is by itself, whatever it belongs to.
+    pub(crate) fn pod_parts(&mut self, pod: &Pod<'_>, name: &str) -> Result<PodParts, ReadError> {
+        let (no_meta, no_spec) = (Meta::default(), PodSpec::default());
+        let meta = pod.metadata.as_ref().unwrap_or(&no_meta);
+        let spec = pod.spec.as_ref().unwrap_or(&no_spec);
+        let told = (spec, pod.status.as_ref());
+        let names = &mut self.names;
+        let (mut draft, notes) = pod::draft(meta.namespace(), meta.labels.as_ref(), told, names)?;
+        if self.trusting {
+            let containers = containers::read(spec, names);
+            draft.containers = self.drafts.containers.get(containers);
+        }
         for note in notes {
             self.note(&format!("Pod {name}"), &note);
         }
@@ -299,39 +343,12 @@ impl Objects {
             "" => None,
             node => Some(self.names.get(node)),
         };
-        let gated = spec
-            .scheduling_gates
-            .as_ref()
-            .is_some_and(|g| !g.is_empty());
-        let stage = match pod.status.as_ref().map_or("", |s| text(&s.phase)) {
-            "Succeeded" => Stage::Succeeded,
-            "Failed" => Stage::Failed,
-            _ if meta.deleting() => Stage::Deleting,
-            _ if node.is_some() => Stage::Live,
-            _ if gated => Stage::Gated,
-            "" | "Pending" => Stage::Live,
-            _ => Stage::Stray,
-        };
-        let volumes = pod::volumes(&spec, &mut self.names)
-            .map_err(|e| e.of(format!("Pod {name}")).at(place.clone()))?;
-        let owner = self.owner(&meta);
-        let created = owner
-            .as_ref()
-            .filter(|owner| &*owner.kind == "DaemonSet")
-            .and(meta.creation_timestamp.as_deref())
-            .map(|created| self.names.get(created));
-        let record = PodRecord {
-            name,
+        Ok(PodParts {
+            volumes: pod::volumes(spec, &mut self.names)?,
             draft: self.drafts.intern(draft),
+            stage: stage(pod),
             node,
-            owner,
-            volumes,
-            created,
-            stage,
-            is_selected_by_owner: meta.is_selected_by_owner(),
-        };
-        self.pods.push(record);
-        Ok(())
+        })
     }
 
     /// The owner in control of an object.

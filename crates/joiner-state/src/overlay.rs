@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use joiner_api::types;
 use joiner_model::{
     InstanceType, Name, NanoDollars, Pool, Problem, Requirement, Requirements, ResourceName,
     Resources, TypeIx, keys,
@@ -73,13 +74,33 @@ impl Objects {
         if meta.deleting() {
             return Ok(());
         }
-        match overlay(&name, &object.spec.unwrap_or_default(), &mut self.names) {
+        self.add_overlay(&name, &object.spec.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Adds an overlay that a server has admitted.
+    ///
+    /// # Errors
+    /// What of it cannot be used.
+    pub(crate) fn add_admitted_overlay(
+        &mut self,
+        overlay: &types::NodeOverlay,
+    ) -> Result<(), ReadError> {
+        if !overlay.is_deleting() {
+            let name = self.names.get(overlay.name());
+            let object = NodeOverlay::of(overlay)?;
+            self.add_overlay(&name, &object.spec.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    fn add_overlay(&mut self, name: &Name, spec: &NodeOverlaySpec<'_>) {
+        match overlay(name, spec, &mut self.names) {
             Ok(overlay) => self.overlays.push(overlay),
             Err(why) => self.warnings.push(format!(
                 "NodeOverlay {name} is not valid and is not applied: {why}"
             )),
         }
-        Ok(())
     }
 
     /// Gives each pool its own copies of the instance types that overlays change.
@@ -93,7 +114,7 @@ impl Objects {
             ));
         }
         for ((pool_ix, type_ix), changes) in judged.changes {
-            let copy = changes.applied_to(&problem.types[type_ix.0 as usize]);
+            let copy = changes.applied_to(&problem[type_ix]);
             let copy_ix = TypeIx(u32::try_from(problem.types.len()).unwrap_or(u32::MAX));
             problem.types.push(copy);
             let types = &mut problem.pools[pool_ix].types;
@@ -134,7 +155,7 @@ pub(crate) fn judged(mut overlays: Vec<OverlayRecord>, problem: &Problem) -> Jud
             conflicts.push(Conflict {
                 overlay: overlay.name.clone(),
                 weight: overlay.weight,
-                instance_type: problem.types[hit.type_ix.0 as usize].name.clone(),
+                instance_type: problem[hit.type_ix].name.clone(),
                 pool: problem.pools[hit.pool_ix].name.clone(),
             });
             continue;
@@ -150,9 +171,8 @@ pub(crate) fn judged(mut overlays: Vec<OverlayRecord>, problem: &Problem) -> Jud
 }
 
 /// Why an overlay makes no sense by itself, if so.
-pub(crate) fn fault(object: &serde_json::Value) -> Option<String> {
-    let spec: Result<NodeOverlay<'_>, _> = Document::Value(object).parse(&Place::default());
-    match spec {
+pub(crate) fn fault(object: &types::NodeOverlay) -> Option<String> {
+    match NodeOverlay::of(object) {
         Ok(object) => {
             let spec = object.spec.unwrap_or_default();
             overlay(&"".into(), &spec, &mut Names::default()).err()
@@ -280,7 +300,7 @@ fn hits(overlay: &OverlayRecord, problem: &Problem) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (pool_ix, pool) in problem.pools.iter().enumerate() {
         for type_ix in &pool.types {
-            let instance_type = &problem.types[type_ix.0 as usize];
+            let instance_type = &problem[*type_ix];
             let offerings = matching(overlay, pool, instance_type);
             if !offerings.is_empty() {
                 hits.push(Hit {

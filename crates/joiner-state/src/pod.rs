@@ -23,6 +23,16 @@ pub(crate) enum VolumeUse {
     },
 }
 
+impl VolumeUse {
+    /// The claim of a pod, as `namespace/name`.
+    pub(crate) fn claim(&self, namespace: &str, pod: &str) -> Name {
+        match self {
+            Self::Claim(claim) => format!("{namespace}/{claim}").into(),
+            Self::Ephemeral { volume, .. } => format!("{namespace}/{pod}-{volume}").into(),
+        }
+    }
+}
+
 /// Reads a pod spec, and what is odd about it though not wrong. Errors name the field from `spec`
 /// on.
 pub(crate) fn draft(

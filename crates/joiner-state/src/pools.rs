@@ -1,5 +1,6 @@
 //! Node pools and node classes.
 
+use joiner_api::types;
 use joiner_model::{Labels, Name, Pool, Requirements, keys};
 use serde::Deserialize as _;
 
@@ -9,7 +10,7 @@ use crate::live::READY_NEEDS;
 use crate::names::Names;
 use crate::objects::Objects;
 use crate::wire::pool::{NodeClaimTemplate, NodePool, NodePoolSpec, Status};
-use crate::wire::{Condition, text};
+use crate::wire::{Condition, Meta, text};
 use crate::{nodes, pod, requests, selection};
 
 /// Names a node class.
@@ -52,30 +53,50 @@ impl Objects {
     ) -> Result<(), ReadError> {
         let value = self.admitted(header, document, place)?;
         let object: NodePool<'_> = Document::Value(&value).parse(place)?;
-        let meta = object.metadata.unwrap_or_default();
-        let spec = object.spec.unwrap_or_default();
-        let name = self.register("NodePool", None, meta.name(), place)?;
+        let given = object.metadata.as_ref().map_or("", Meta::name);
+        let name = self.register("NodePool", None, given, place)?;
+        let typed = types::NodePool::deserialize(&value).ok();
+        let invalid = typed.as_ref().and_then(judged);
+        let added = self.add_pool(name.clone(), &object, invalid);
+        added.map_err(|e| e.of(format!("NodePool {name}")).at(place.clone()))
+    }
+
+    /// Adds a pool that a server has admitted.
+    ///
+    /// # Errors
+    /// What of it cannot be used.
+    pub(crate) fn add_admitted_pool(&mut self, pool: &types::NodePool) -> Result<(), ReadError> {
+        let name = self.names.get(pool.name());
+        self.add_pool(name, &NodePool::of(pool)?, judged(pool))
+    }
+
+    /// Adds a pool; `invalid` is what the controller finds wrong with it.
+    fn add_pool(
+        &mut self,
+        name: Name,
+        object: &NodePool<'_>,
+        invalid: Option<String>,
+    ) -> Result<(), ReadError> {
+        let (no_spec, no_node) = (NodePoolSpec::default(), NodeClaimTemplate::default());
+        let spec = object.spec.as_ref().unwrap_or(&no_spec);
         let template = spec.template.as_ref();
-        let template_meta = template.and_then(|t| t.metadata.as_ref());
-        let empty = NodeClaimTemplate::default();
-        let node = template.and_then(|t| t.spec.as_ref()).unwrap_or(&empty);
-        let wrong = |e: ReadError| e.of(format!("NodePool {name}")).at(place.clone());
+        let node = template.and_then(|t| t.spec.as_ref()).unwrap_or(&no_node);
         let names = &mut self.names;
         let path = "spec.template.spec";
-        let taints = selection::taints(node.taints.as_ref(), &format!("{path}.taints"), names);
+        let taints = selection::taints(node.taints.as_ref(), &format!("{path}.taints"), names)?;
         let startup = node.startup_taints.as_ref();
-        let startup = selection::taints(startup, &format!("{path}.startupTaints"), names);
-        let (taints, startup_taints) = (taints.map_err(wrong)?, startup.map_err(wrong)?);
-        let labels = canonical_labels(template_meta.and_then(|m| m.labels.as_ref()), names);
-        let (requirements, invalid) = requirements(node, names);
-        let invalid = judged(&value)
-            .or(invalid)
+        let startup_taints = selection::taints(startup, &format!("{path}.startupTaints"), names)?;
+        let labels = template.and_then(|t| t.metadata.as_ref());
+        let labels = canonical_labels(labels.and_then(|m| m.labels.as_ref()), names);
+        let (requirements, unreadable) = requirements(node, names);
+        let invalid = invalid
+            .or(unreadable)
             .or_else(|| contradiction(&labels, &requirements));
         let class = class_ref(node, names);
-        let closed = if meta.deleting() {
+        let closed = if object.metadata.as_ref().is_some_and(Meta::deleting) {
             Some("it is being deleted".to_owned())
         } else {
-            invalid.or_else(|| closed(&spec, object.status.as_ref()))
+            invalid.or_else(|| closed(spec, object.status.as_ref()))
         };
         let pool = Pool {
             weight: spec.weight.unwrap_or(0),
@@ -147,9 +168,8 @@ fn requirements(node: &NodeClaimTemplate<'_>, names: &mut Names) -> (Requirement
 }
 
 /// What the controller would write into the pool's conditions.
-fn judged(pool: &serde_json::Value) -> Option<String> {
-    let pool = joiner_api::types::NodePool::deserialize(pool).ok()?;
-    let problems = joiner_api::validation::validate_node_pool(&pool);
+fn judged(pool: &types::NodePool) -> Option<String> {
+    let problems = joiner_api::validation::validate_node_pool(pool);
     (!problems.is_empty()).then(|| problems.join("; "))
 }
 

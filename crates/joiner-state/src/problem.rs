@@ -4,6 +4,7 @@ mod expand;
 mod pods;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use joiner_model::{InstanceType, Labels, Name, Policy, Problem, TypeIx, keys};
 
@@ -20,24 +21,28 @@ const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 /// The instance types on sale, for each node class.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    shared: Vec<InstanceType>,
-    per_class: BTreeMap<NodeClassRef, Vec<InstanceType>>,
+    shared: Arc<Vec<InstanceType>>,
+    per_class: BTreeMap<NodeClassRef, Arc<Vec<InstanceType>>>,
 }
 
 impl Catalog {
     /// One list for all pools.
     #[must_use]
-    pub fn shared(types: Vec<InstanceType>) -> Self {
+    pub fn shared(types: impl Into<Arc<Vec<InstanceType>>>) -> Self {
         Self {
-            shared: types,
+            shared: types.into(),
             per_class: BTreeMap::new(),
         }
     }
 
     /// The list for pools with this class, instead of the shared one.
     #[must_use]
-    pub fn with_class(mut self, class: NodeClassRef, types: Vec<InstanceType>) -> Self {
-        self.per_class.insert(class, types);
+    pub fn with_class(
+        mut self,
+        class: NodeClassRef,
+        types: impl Into<Arc<Vec<InstanceType>>>,
+    ) -> Self {
+        self.per_class.insert(class, types.into());
         self
     }
 }
@@ -106,14 +111,7 @@ impl Objects {
 
     fn fill_pools(&mut self, catalog: Catalog, problem: &mut Problem) {
         let mut lists = BTreeMap::new();
-        let mut append = |types: Vec<InstanceType>| {
-            let short = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-            let first = short(problem.types.len());
-            problem.types.extend(types);
-            (first..short(problem.types.len()))
-                .map(TypeIx)
-                .collect::<Vec<_>>()
-        };
+        let mut append = |types| problem.types.append(types).collect::<Vec<TypeIx>>();
         let used: BTreeSet<NodeClassRef> = self.class_refs();
         let needs_shared =
             used.is_empty() || used.iter().any(|c| !catalog.per_class.contains_key(c));

@@ -72,6 +72,17 @@ pub(crate) fn limits(spec: &PodSpec<'_>) -> Resources {
     limits
 }
 
+/// What one container requests; where it requests nothing, its limit.
+pub(crate) fn requested_by(container: &Container<'_>) -> Resources {
+    let own = container.resources.iter().flat_map(requested);
+    rounded_up(&own.collect::<Vec<_>>())
+}
+
+/// The limits of one container.
+pub(crate) fn limits_by(container: &Container<'_>) -> Resources {
+    rounded_up(&limits_of(container))
+}
+
 fn limits_of<'s>(container: &'s Container<'_>) -> Vec<(&'s str, Quantity)> {
     let resources = container.resources.as_ref();
     amounts(resources.and_then(|own| own.limits.as_ref()))

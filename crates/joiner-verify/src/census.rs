@@ -66,7 +66,7 @@ pub(crate) fn check(ground: &Ground<'_>, report: &mut Report) -> Seats {
 }
 
 fn is_pending(ground: &Ground<'_>, pod: PodIx) -> bool {
-    let pod = &ground.problem.pods[pod.0 as usize];
+    let pod = &ground.problem[pod];
     pod.node.is_none() && pod.ignored.is_none()
 }
 

@@ -70,7 +70,7 @@ fn missing_daemons(ground: &Ground<'_>, node: &Node, bound: &[PodIx], new: &[Pod
     let there: BTreeSet<usize> = bound
         .iter()
         .chain(new)
-        .filter_map(|pod| ground.problem.pods[pod.0 as usize].daemon)
+        .filter_map(|pod| ground.problem[*pod].daemon)
         .map(|daemon| daemon.0 as usize)
         .collect();
     let belongs = |daemon: &usize| {
@@ -130,9 +130,7 @@ fn volume_limits(
     report: &mut Report,
 ) {
     let claims = |pods: &[PodIx], driver: &str| -> BTreeSet<&str> {
-        let claims = pods
-            .iter()
-            .flat_map(|pod| &ground.problem.pods[pod.0 as usize].claims);
+        let claims = pods.iter().flat_map(|pod| &ground.problem[*pod].claims);
         let of_driver = claims.filter(|claim| claim.driver.as_ref() == driver);
         of_driver.map(|claim| claim.claim.as_ref()).collect()
     };

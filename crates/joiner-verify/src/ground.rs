@@ -40,7 +40,7 @@ impl<'p> Ground<'p> {
     }
 
     pub(crate) fn shape_ix(&self, pod: PodIx) -> usize {
-        self.problem.pods[pod.0 as usize].shape.0 as usize
+        self.problem[pod].shape.0 as usize
     }
 
     pub(crate) fn demand(&self, pod: PodIx) -> Demand {
@@ -48,7 +48,7 @@ impl<'p> Ground<'p> {
     }
 
     pub(crate) fn pod_name(&self, pod: PodIx) -> &'p str {
-        &self.problem.pods[pod.0 as usize].name
+        &self.problem[pod].name
     }
 
     /// The pool of a launch, if there is such a pool.

@@ -61,7 +61,7 @@ impl Embedded {
 
     /// What was decided, and why.
     pub(crate) fn decisions(&self) -> Decisions {
-        self.0.autoscaler().ctx().decisions.clone()
+        self.0.autoscaler().shared().decisions.clone()
     }
 
     /// Answers `joiner why`, and shows metrics, to this machine: on the port that is named, else on
@@ -81,14 +81,14 @@ impl Embedded {
             health_port: 0,
             ..HttpSettings::default()
         };
-        let ctx = self.0.autoscaler().ctx();
+        let shared = self.0.autoscaler().shared();
         let receipts = Receipts {
-            decisions: ctx.decisions.clone(),
-            world: ctx.world.clone(),
-            clock: ctx.clock.clone(),
+            decisions: shared.decisions.clone(),
+            world: shared.world.clone(),
+            clock: shared.clock.clone(),
         };
         let ready = Arc::new(|| Ok(()));
-        Servers::start(&settings, Arc::clone(&ctx.metrics), receipts, ready).await
+        Servers::start(&settings, Arc::clone(&shared.metrics), receipts, ready).await
     }
 }
 

@@ -5,8 +5,7 @@ use std::io::Write;
 
 use anyhow::bail;
 use joiner_model::{Launch, Placement, Plan, PodIx, Problem, Refusal, keys};
-use joiner_runtime::near;
-use joiner_runtime::receipt::{FunnelStep, Helps, PoolFunnel, in_dollars};
+use joiner_receipts::{FunnelStep, Helps, PoolFunnel, in_dollars, near};
 use serde::Serialize;
 
 use crate::Outcome;

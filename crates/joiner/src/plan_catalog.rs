@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use joiner_catalog::{ClassSettings, PriceList, ec2, kwok_generic, regions, zones};
 use joiner_model::{InstanceType, Problem, keys};
-use joiner_state::{Catalog, NodeClassRef, Objects, ec2_types, parse_instance_types};
+use joiner_state::{Catalog, NodeClassRef, Objects, parse_instance_types};
 
 use crate::cost::PricesOf;
 use crate::region;
@@ -105,11 +105,8 @@ fn class_types(
 ) -> anyhow::Result<Vec<(NodeClassRef, Vec<InstanceType>)>> {
     let mut all = Vec::new();
     for class in objects.node_classes() {
-        let types = match class.figures()? {
-            Some(figures) => {
-                let class = (&*class.reference.name, &class.object);
-                ec2_types(class, &figures, region, warnings)?
-            }
+        let types = match class.settings(warnings)? {
+            Some(settings) => ec2(region, &settings)?.types,
             None if class.reference.kind.as_ref() == "KWOKNodeClass" => kwok_generic(),
             None => continue,
         };

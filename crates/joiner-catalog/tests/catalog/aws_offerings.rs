@@ -5,7 +5,7 @@ use joiner_catalog::{
     AmiFamily, ClassSettings, InterfaceKind, NetworkInterface, PlacementGroup, PlacementStrategy,
     ec2, ec2_type,
 };
-use joiner_model::InstanceType;
+use joiner_model::{InstanceType, keys};
 
 const REGION: &str = "us-east-1";
 
@@ -138,6 +138,25 @@ fn aws_117_connection_tracking_needs_nitro() {
     assert!(!available("m4.large", &tracking));
     assert!(!available("m5.metal", &tracking));
     assert!(available("m5.large", &tracking));
+}
+
+#[test]
+fn a_class_buys_where_it_has_subnets_and_knows_every_type() {
+    let within = |zones: &[&str]| {
+        let settings = ClassSettings {
+            zones: Some(zones.iter().map(|zone| (*zone).into()).collect()),
+            ..ClassSettings::default()
+        };
+        ec2(REGION, &settings).unwrap().types
+    };
+    let everywhere = ec2(REGION, &ClassSettings::default()).unwrap().types;
+    for (zones, n_offerings) in [(&["us-east-1a", "us-east-1b"][..], 4), (&["eu-west-1a"], 0)] {
+        let types = within(zones);
+        assert_eq!(types.len(), everywhere.len(), "{zones:?}");
+        let m5 = types.iter().find(|sold| &*sold.name == "m5.large").unwrap();
+        assert_eq!(m5.offerings.len(), n_offerings, "{zones:?}");
+        assert!((m5.offerings.iter()).all(|offer| zones.contains(&&*offer.labels[keys::ZONE])));
+    }
 }
 
 #[test]

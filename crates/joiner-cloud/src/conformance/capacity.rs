@@ -1,11 +1,12 @@
 //! Checks of what can be had: the catalog, shortages, classes, and too many calls.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use joiner_model::{Labels, Name, Requirement, ResourceName, keys};
+use joiner_model::{InstanceType, Labels, Name, Requirement, ResourceName, keys};
 
-use super::{Outcome, Subject, catalog_of, ensure, launch, list, offerings, order};
-use crate::{CloudError, Instance, LaunchError, ProviderId, Retry};
+use super::{Outcome, Subject, catalog_of, ensure, failed, launch, list, offerings, order};
+use crate::{CloudError, Instance, LaunchError, NodeClass, ProviderId, Retry};
 
 /// After this long a cloud has forgotten that something was sold out.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
@@ -124,6 +125,53 @@ pub(super) async fn sold_out(subject: &dyn Subject) -> Outcome {
     ensure(offerings(&shown).len() == offerings(&types).len(), || {
         "what was sold out did not come back".to_owned()
     })
+}
+
+/// The catalog is the same list until something changes, and needs no call to the cloud.
+pub(super) async fn from_memory(subject: &dyn Subject) -> Outcome {
+    let listed = unchanged(subject).await?;
+    let order = order(subject, "000000000015").await?;
+    let cheapest: Vec<(Name, Labels)> = offerings(&listed)
+        .iter()
+        .take(1)
+        .map(|(ty, offering)| (ty.name.clone(), offering.labels.clone()))
+        .collect();
+    subject.sell_out(&cheapest).await;
+    let launched = launch(subject, &order).await;
+    subject.sell_out(&[]).await;
+    launched?;
+    let short = unchanged(subject).await?;
+    ensure(!Arc::ptr_eq(&listed, &short), || {
+        "a refusal did not change the catalog".to_owned()
+    })?;
+    subject.throttle(true).await;
+    let throttled = unchanged(subject).await;
+    subject.throttle(false).await;
+    let throttled = throttled?;
+    ensure(Arc::ptr_eq(&short, &throttled), || {
+        "the catalog changed when calls were refused".to_owned()
+    })?;
+    subject.pass(FORGOTTEN_AFTER).await;
+    unchanged(subject).await.map(drop)
+}
+
+/// The catalog, which equal classes share.
+async fn unchanged(subject: &dyn Subject) -> Result<Arc<Vec<InstanceType>>, String> {
+    let cloud = subject.cloud();
+    let class = subject.class();
+    let equal = NodeClass {
+        object: Arc::new((*class.object).clone()),
+        ..class.clone()
+    };
+    let types = catalog_of(subject).await?;
+    for class in [&class, &equal] {
+        let again = cloud.instance_types(class).await;
+        let again = again.map_err(|error| failed("instance_types", error))?;
+        ensure(Arc::ptr_eq(&types, &again), || {
+            "the same catalog comes as another list".to_owned()
+        })?;
+    }
+    Ok(types)
 }
 
 /// Without a class, or with one that is not ready, nothing is launched.

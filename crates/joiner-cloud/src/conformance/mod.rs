@@ -94,6 +94,9 @@ const CHECKS: &[(&str, Check)] = &[
     ("a class must be there and ready", |s| {
         Box::pin(capacity::classes(s))
     }),
+    ("the catalog is answered from memory", |s| {
+        Box::pin(capacity::from_memory(s))
+    }),
     ("too many calls are told as such", |s| {
         Box::pin(capacity::throttled(s))
     }),

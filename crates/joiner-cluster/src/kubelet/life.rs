@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn a_job_ends() {
         let pod = json!({
-            "metadata": {"annotations": {"joiner.dev/run-seconds": "30", "joiner.dev/exit-code": "3"}},
+            "metadata": {"annotations": {RUN_SECONDS: "30", EXIT_CODE: "3"}},
             "spec": {"restartPolicy": "Never", "containers": [{}]},
         });
         let done = Stage::Done {
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn crashes_are_restarted_ever_later() {
         let pod = json!({
-            "metadata": {"annotations": {"joiner.dev/run-seconds": "5", "joiner.dev/exit-code": "1"}},
+            "metadata": {"annotations": {RUN_SECONDS: "5", EXIT_CODE: "1"}},
             "spec": {"restartPolicy": "OnFailure", "containers": [{}]},
         });
         let running = |since, restarts| Stage::Running {
@@ -349,7 +349,7 @@ mod tests {
         let pod = |stop: &str, grace: i64| {
             let pod = json!({
                 "metadata": {
-                    "annotations": {"joiner.dev/stop-seconds": stop},
+                    "annotations": {STOP_SECONDS: stop},
                     "deletionTimestamp": meta::time(at(1000 + grace)),
                     "deletionGracePeriodSeconds": grace,
                 },

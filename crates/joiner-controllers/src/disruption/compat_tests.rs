@@ -17,10 +17,13 @@ use super::fleet::{Facts, fleet};
 use super::moves::Book;
 use super::queue_tests::intent;
 use super::when::{is_stale, is_too_early, matters};
-use super::{COMMAND, execute, spoken_for};
+use super::{COMMAND, apply};
+use crate::capacity_buffer::Headroom;
 use crate::catalogs::Lists;
-use crate::claim::made::{Cluster, at, going_node, launched, merge, node, pod, pool, text};
-use crate::nominations::Nominations;
+use crate::nodeclaim::lifecycle::made::{
+    Cluster, at, going_node, launched, merge, node, pod, pool, text,
+};
+use crate::provisioning::Nominations;
 
 pub(super) const UP: &[&str] = &["Launched", "Registered", "Initialized", "Consolidatable"];
 
@@ -39,13 +42,15 @@ fn cluster() -> Cluster {
 }
 
 fn asked(snapshot: &Snapshot, catalogs: &Lists, now: Timestamp) -> Asked {
-    snapshot.problem(&Ask {
-        catalogs,
-        policy: Policy::default(),
-        now,
-        planned: &BTreeSet::new(),
-        headroom: &[],
-    })
+    snapshot
+        .problem(&Ask {
+            catalogs,
+            policy: Policy::default(),
+            now,
+            planned: &BTreeSet::new(),
+            headroom: &[],
+        })
+        .unwrap()
 }
 
 fn members_at(cluster: &Cluster, nominations: &Nominations, now: Timestamp) -> Vec<Member> {
@@ -63,8 +68,9 @@ fn members_of(
     let facts = Facts {
         snapshot: &snapshot,
         nominations,
+        headroom: &Headroom::default(),
         book: &Book::default(),
-        terms: crate::claim::made::terms(),
+        terms: crate::nodeclaim::lifecycle::made::terms(),
         settings: Settings::default(),
         changed: now,
         now,
@@ -310,7 +316,7 @@ fn tainted() -> Value {
 #[test]
 fn core_308_taints_without_a_command_are_left_over() {
     let mut own = cluster().with(Kind::Node, tainted());
-    let left = |own: &Cluster| execute::left_over(&own.snapshot()).len();
+    let left = |own: &Cluster| apply::left_over(&own.snapshot()).len();
     assert_eq!(left(&own), 1);
     assert_eq!(left(&cluster()), 0, "nothing is tainted");
     own.change(
@@ -349,13 +355,16 @@ fn core_309_nothing_is_bought_twice_for_nodes_being_replaced() {
             .pending()
             .count()
     };
-    let is_spoken_for = |own: &Cluster| spoken_for(&own.snapshot()).contains("n");
+    let is_spoken_for = |own: &Cluster| own.snapshot().awaiting_replacements().contains("n");
     // From the moment that its successor has been bought it needs a place: nobody else is to have it. But
     // nothing is bought for it while that successor cannot be seen.
     assert_eq!(waiting(&own), 1);
     assert!(is_spoken_for(&own), "its successor is gone");
     let new = json!({"metadata": {"name": "new", "uid": "uid-new"}});
-    own.put(Kind::NodeClaim, crate::claim::made::claim(&new));
+    own.put(
+        Kind::NodeClaim,
+        crate::nodeclaim::lifecycle::made::claim(&new),
+    );
     assert!(is_spoken_for(&own), "nobody knows what it will be");
     own.change(Kind::NodeClaim, "new", &annotated(PLANNED, "m/a/on-demand"));
     assert!(!is_spoken_for(&own), "its pod has a place there");
@@ -409,11 +418,15 @@ fn core_330_news_in_the_wrong_order_is_ignored() {
 
 #[test]
 fn core_331_a_claim_that_is_being_launched_holds_decisions_up() {
-    let is_early = |own: &Cluster| is_too_early(crate::claim::made::terms(), &own.snapshot());
+    let is_early =
+        |own: &Cluster| is_too_early(crate::nodeclaim::lifecycle::made::terms(), &own.snapshot());
     let mut own = cluster();
     assert!(!is_early(&own));
     let fresh = json!({"metadata": {"name": "fresh", "uid": "uid-fresh"}});
-    own.put(Kind::NodeClaim, crate::claim::made::claim(&fresh));
+    own.put(
+        Kind::NodeClaim,
+        crate::nodeclaim::lifecycle::made::claim(&fresh),
+    );
     assert!(is_early(&own), "nobody knows what it will be");
     let planned = annotated(PLANNED, "m/a/on-demand");
     own.change(Kind::NodeClaim, "fresh", &planned);
@@ -426,7 +439,10 @@ fn core_331_a_claim_that_is_being_launched_holds_decisions_up() {
     assert!(!is_early(&own), "nobody needs to know");
     let strange = json!({"metadata": {"name": "strange", "uid": "uid-strange"},
         "spec": {"nodeClassRef": {"group": "elsewhere.example", "kind": "Class"}}});
-    own.put(Kind::NodeClaim, crate::claim::made::claim(&strange));
+    own.put(
+        Kind::NodeClaim,
+        crate::nodeclaim::lifecycle::made::claim(&strange),
+    );
     assert!(!is_early(&own), "it is somebody else's");
 }
 

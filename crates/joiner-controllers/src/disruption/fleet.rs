@@ -3,19 +3,22 @@
 use std::collections::{BTreeSet, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
+use joiner_api::conditions as condition;
 use joiner_api::labels::{CAPACITY_TYPE, DO_NOT_DISRUPT, INSTANCE_TYPE, ZONE};
 use joiner_api::types::{ConsolidationPolicy, NodePoolSpec};
 use joiner_disruption::{
-    Budget, EvictionCost, Fleet, Member, Moved, Policy, PoolTerms, Reason, Settings, cost,
+    Budget, EvictionCost, Fleet, Member, Moved, NodeOwner, Policy, PoolTerms, Reason, Settings,
+    cost,
 };
 use joiner_model::{Name, NanoDollars, NodeIx, PodIx, Problem};
 use joiner_state::live::{Conditions as _, LiveClaim, LiveNode, LivePod, LivePool, Snapshot};
 
 use super::intent::Intent;
 use super::moves::{Book, Workloads};
-use crate::claim::Terms;
-use crate::nominations::Nominations;
-use crate::upkeep::is_on;
+use crate::capacity_buffer::Headroom;
+use crate::nodeclaim::is_on;
+use crate::nodeclaim::lifecycle::Terms;
+use crate::provisioning::Nominations;
 
 /// The budget of a pool that says nothing.
 const DEFAULT_BUDGET: &str = "10%";
@@ -26,8 +29,10 @@ pub(crate) struct Facts<'a> {
     pub(crate) snapshot: &'a Snapshot,
     /// Nodes that are spoken for.
     pub(crate) nominations: &'a Nominations,
+    /// Nodes that headroom counts on.
+    pub(crate) headroom: &'a Headroom,
     /// Moves that workloads do not carry themselves.
-    pub(super) book: &'a Book,
+    pub(crate) book: &'a Book,
     /// What is the cloud's: nobody else's nodes are touched.
     pub(crate) terms: Terms,
     /// Figures that change decisions.
@@ -88,7 +93,7 @@ pub(crate) fn fleet<'p>(facts: &Facts<'_>, problem: &'p Problem) -> Fleet<'p> {
 /// Claims that take the place of others in commands under way.
 fn awaited(snapshot: &Snapshot) -> BTreeSet<Name> {
     let intents = snapshot.claims().filter_map(|claim| Intent::of(claim));
-    let names = intents.flat_map(|intent| intent.replacements);
+    let names = intents.flat_map(|intent| intent.replacements.clone());
     names.map(Name::from).collect()
 }
 
@@ -148,7 +153,9 @@ fn member(
     let protected = pods.iter().find(|pod| pod.is_protected(now));
     let nominated = |name: &str| facts.nominations.is_nominated(name, now);
     let (blocking_budget, several_budgets) = budgets(snapshot, &pods, now);
-    let drifted = claim.since("Drifted").filter(|_| claim.is_true("Drifted"));
+    let drifted = claim
+        .since(&condition::DRIFTED)
+        .filter(|_| claim.is_true(&condition::DRIFTED));
     // Only drift takes nodes of pods that say no.
     let is_stuck = |pod: &LivePod| {
         drifted.is_some() && (pod.is_protected(now) || snapshot.is_fully_blocked(pod))
@@ -156,7 +163,7 @@ fn member(
     Member {
         node: ix,
         name: node.name().clone(),
-        claim: claim.name().clone(),
+        owner: NodeOwner::Claim(claim.name().clone()),
         pool,
         price: index.price(node),
         capacity_type: label(CAPACITY_TYPE),
@@ -167,7 +174,7 @@ fn member(
             .filter(|pod| pod.is_reschedulable())
             .filter_map(|pod| moved(index, pod, is_stuck(pod)))
             .collect(),
-        initialized: claim.is_true("Initialized"),
+        initialized: claim.is_true(&condition::INITIALIZED),
         ready: node.is_ready(),
         deleting: snapshot.is_leaving(node) || node.meta.deleting.is_some(),
         nominated: nominated(node.name()) || nominated(claim.name()),
@@ -176,11 +183,11 @@ fn member(
         blocking_budget,
         several_budgets,
         grace_period: claim.claim.spec.termination_grace_period.is_some(),
-        consolidatable: claim.is_true("Consolidatable"),
+        consolidatable: claim.is_true(&condition::CONSOLIDATABLE),
         drifted,
-        has_buffer_pods: facts.nominations.has_headroom(node.name()),
+        has_buffer_pods: facts.headroom.has(node.name()),
         in_command: Intent::of(claim).is_some(),
-        terminating_instance: claim.is_true("InstanceTerminating"),
+        terminating_instance: claim.is_true(&condition::INSTANCE_TERMINATING),
     }
 }
 
@@ -233,6 +240,7 @@ fn terms(pool: &LivePool, snapshot: &Snapshot) -> PoolTerms {
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     PoolTerms {
         name: pool.name().clone(),
+        group_min: None,
         static_replicas: spec.replicas.map(|n| u32::try_from(n).unwrap_or(0)),
         policy: match policy {
             Some(ConsolidationPolicy::WhenEmpty) => Policy::WhenEmpty,

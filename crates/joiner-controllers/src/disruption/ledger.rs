@@ -10,12 +10,14 @@
 //! are not known then, and the record says so.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use joiner_api::labels::INSTANCE_TYPE;
+use joiner_engine::Shared;
 use joiner_model::{Name, NanoDollars};
-use joiner_runtime::Decision;
+use joiner_receipts::Decision;
+use joiner_runtime::Metrics;
 use joiner_runtime::metric_names::{
     LEDGER_COMMANDS, LEDGER_MOVES, LEDGER_PROMISED, LEDGER_REALIZED,
 };
@@ -23,7 +25,7 @@ use joiner_state::live::{LiveClaim, Snapshot};
 use serde_json::json;
 
 use super::intent::Intent;
-use crate::context::Ctx;
+use crate::catalogs::Catalogs;
 
 /// Commands that are followed; what goes beyond is carried out, too, but not recorded.
 const COMMANDS_MAX: usize = 10_000;
@@ -31,8 +33,11 @@ const COMMANDS_MAX: usize = 10_000;
 const NANOS: f64 = 1e9;
 
 /// Commands under way, and sums over those that are over.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Ledger(Arc<Mutex<Pages>>);
+pub(super) struct Ledger {
+    shared: Shared,
+    catalogs: Catalogs,
+    pages: Mutex<Pages>,
+}
 
 #[derive(Debug, Default)]
 struct Pages {
@@ -134,8 +139,17 @@ fn dollars(nanos: i64) -> f64 {
 }
 
 impl Ledger {
-    fn pages(&self) -> std::sync::MutexGuard<'_, Pages> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Nothing is written down yet.
+    pub(super) fn new(shared: &Shared, catalogs: &Catalogs) -> Self {
+        Self {
+            shared: shared.clone(),
+            catalogs: catalogs.clone(),
+            pages: Mutex::default(),
+        }
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True when a claim belongs to a command that is followed.
@@ -146,18 +160,18 @@ impl Ledger {
     }
 
     /// A command is under way: what its machines cost now is noted.
-    pub(super) fn note(&self, ctx: &Ctx, snapshot: &Snapshot, intent: &Intent) {
+    pub(super) fn note(&self, snapshot: &Snapshot, intent: &Intent) {
         let mut pages = self.pages();
         if pages.open.len() >= COMMANDS_MAX && !pages.open.contains_key(&intent.id) {
             return;
         }
         let account = pages.open.entry(intent.id.clone());
         let account = account.or_insert_with(|| Account::new(intent.clone()));
-        account.note(snapshot, |claim| price(ctx, snapshot, claim));
+        account.note(snapshot, |claim| price(&self.catalogs, snapshot, claim));
     }
 
     /// A claim is gone: commands of which nothing is left are closed.
-    pub(super) fn gone(&self, ctx: &Ctx, snapshot: &Snapshot, claim: &str) {
+    pub(super) fn gone(&self, snapshot: &Snapshot, claim: &str) {
         let over: Vec<String> = {
             let mut pages = self.pages();
             let open = pages.open.iter_mut();
@@ -165,7 +179,7 @@ impl Ledger {
             let mut over = Vec::new();
             for (id, account) in about {
                 // What was launched is known at the end, if not before.
-                account.note(snapshot, |claim| price(ctx, snapshot, claim));
+                account.note(snapshot, |claim| price(&self.catalogs, snapshot, claim));
                 if account.is_over(snapshot) {
                     over.push(id.clone());
                 }
@@ -173,22 +187,22 @@ impl Ledger {
             over
         };
         for id in over {
-            self.close(ctx, snapshot, &id, &End::Done);
+            self.close(snapshot, &id, &End::Done);
         }
     }
 
     /// A command was given up.
-    pub(super) fn undone(&self, ctx: &Ctx, snapshot: &Snapshot, intent: &Intent, why: &str) {
-        self.note(ctx, snapshot, intent);
+    pub(super) fn undone(&self, snapshot: &Snapshot, intent: &Intent, why: &str) {
+        self.note(snapshot, intent);
         let gone = |name: &Name| snapshot.claim(name).is_none();
         if let Some(account) = self.pages().open.get_mut(&intent.id) {
             // Nothing is paid for a machine that did not come up.
             account.replacements.retain(|name, _| !gone(name));
         }
-        self.close(ctx, snapshot, &intent.id, &End::Undone(why.to_owned()));
+        self.close(snapshot, &intent.id, &End::Undone(why.to_owned()));
     }
 
-    fn close(&self, ctx: &Ctx, snapshot: &Snapshot, id: &str, end: &End) {
+    fn close(&self, snapshot: &Snapshot, id: &str, end: &End) {
         let (account, sum, sums) = {
             let mut pages = self.pages();
             let Some(account) = pages.open.remove(id) else {
@@ -205,34 +219,32 @@ impl Ledger {
             });
             (account, sum, sums)
         };
-        measure(ctx, &account, end, sum);
-        let now = ctx.clock.now();
+        measure(&self.shared.metrics, &account, end, sum);
+        let now = self.shared.clock.now();
         let mut record = record(&account, end, now);
         record.generation = snapshot.generation;
         record.details["sums"] = json!({
             "promised": dollars(sums.promised),
             "realized": dollars(sums.realized),
         });
-        ctx.decisions.record(record);
+        self.shared.decisions.record(record);
     }
 }
 
-fn measure(ctx: &Ctx, account: &Account, end: &End, sum: Sum) {
+fn measure(metrics: &Metrics, account: &Account, end: &End, sum: Sum) {
     let reason = account.intent.reason.to_lowercase();
     let outcome = match end {
         End::Done => "done",
         End::Undone(_) => "undone",
     };
     let labels = [("reason", &*reason), ("outcome", outcome)];
-    ctx.metrics.count(LEDGER_COMMANDS, &labels, 1.0);
+    metrics.count(LEDGER_COMMANDS, &labels, 1.0);
     let labels = [("reason", &*reason)];
-    ctx.metrics
-        .gauge(LEDGER_PROMISED, &labels, dollars(sum.promised));
-    ctx.metrics
-        .gauge(LEDGER_REALIZED, &labels, dollars(sum.realized));
+    metrics.gauge(LEDGER_PROMISED, &labels, dollars(sum.promised));
+    metrics.gauge(LEDGER_REALIZED, &labels, dollars(sum.realized));
     if *end == End::Done {
         let n = f64::from(account.intent.moves);
-        ctx.metrics.count(LEDGER_MOVES, &labels, n);
+        metrics.count(LEDGER_MOVES, &labels, n);
     }
 }
 
@@ -289,10 +301,10 @@ fn record(account: &Account, end: &End, now: Timestamp) -> Decision {
 }
 
 /// What the machine of a claim costs, as it was launched.
-fn price(ctx: &Ctx, snapshot: &Snapshot, claim: &LiveClaim) -> Option<NanoDollars> {
+fn price(catalogs: &Catalogs, snapshot: &Snapshot, claim: &LiveClaim) -> Option<NanoDollars> {
     claim.provider_id.as_ref()?;
     let pool = snapshot.pool(claim.pool()?)?;
-    let types = ctx.catalogs.of(&pool.class)?;
+    let types = catalogs.of(&pool.class)?;
     let label = |key: &str| claim.meta.label(key);
     let own = types
         .iter()
@@ -305,7 +317,7 @@ mod tests {
     use joiner_state::live::Kind;
 
     use super::*;
-    use crate::claim::made::{Cluster, at, launched};
+    use crate::nodeclaim::lifecycle::made::{Cluster, at, launched};
 
     fn intent() -> Intent {
         Intent {

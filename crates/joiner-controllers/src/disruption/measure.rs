@@ -1,6 +1,7 @@
 //! Upstream's metrics about looking for nodes to give back, and what Balanced pools approve.
 
 use joiner_disruption::{Decision, Judgement, Method, Policy, Reason};
+use joiner_engine::{Shared, events};
 use joiner_runtime::metric_names::{
     CONSOLIDATION_MOVES, CONSOLIDATION_SCORE, CONSOLIDATION_TIMEOUTS, DISRUPTION_ELIGIBLE_NODES,
     DISRUPTION_EVALUATION_DURATION, NODEPOOLS_NODES_CONSUMING_BUDGETS,
@@ -8,9 +9,7 @@ use joiner_runtime::metric_names::{
 use joiner_runtime::{Event, Metrics};
 use joiner_state::live::Snapshot;
 
-use super::Order;
-use crate::context::Ctx;
-use crate::observe;
+use super::orders::Order;
 
 /// The consolidations whose searches can be cut short.
 const SEARCHES: [Method; 2] = [Method::Multi, Method::Single];
@@ -89,29 +88,29 @@ fn thousandths(amount: u64) -> f64 {
 }
 
 /// Tells what cautious pools approve of, before the second look.
-pub(super) fn approved(ctx: &Ctx, order: &Order) {
-    let snapshot = ctx.world.snapshot();
+pub(super) fn approved(shared: &Shared, order: &Order) {
+    let snapshot = shared.world.snapshot();
     for own in &order.judgements {
-        judged(&ctx.metrics, own);
+        judged(&shared.metrics, own);
         let Some(message) = approval(own) else {
             continue;
         };
         let tell = |about| {
             let event = Event::normal(about, "ConsolidationApproved", message.clone());
-            ctx.events.tell(event);
+            shared.events.tell(event);
         };
         match order.command.method {
             Method::Multi => {
                 if let Some(pool) = snapshot.pool(&own.pool) {
-                    tell(observe::pool(pool));
+                    tell(events::pool(pool));
                 }
             }
             Method::Single | Method::Empty | Method::StaticDrift | Method::Drift => {
                 let claims = order.command.claims.iter();
                 for claim in claims.filter_map(|name| snapshot.claim(name)) {
-                    tell(observe::claim(claim));
+                    tell(events::claim(claim));
                     if let Some(node) = snapshot.node_of(claim) {
-                        tell(observe::node(node));
+                        tell(events::node(node));
                     }
                 }
             }

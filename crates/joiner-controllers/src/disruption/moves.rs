@@ -9,143 +9,25 @@
 //! not counted: nobody makes another, so that it moves once at most.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
 
 use jiff::Timestamp;
+use joiner_engine::{Failure, Shared};
 use joiner_model::Name;
 use joiner_runtime::ApiFailure;
 use joiner_state::live::{Kind, LivePod, LiveScalable, Snapshot};
 use serde_json::json;
 
-use super::NAME;
-use super::intent::Intent;
-use crate::context::{Ctx, Failure};
+use super::intent::{Intent, counts_moves};
 
-/// Annotation of workloads whose pods were moved.
-pub use joiner_api::labels::ours::MOVES;
-/// Moves count this long.
-const HOURS: i64 = 24;
+/// Annotation of workloads whose pods were moved, and what it says.
+pub use joiner_state::live::MOVES;
+pub(super) use joiner_state::live::MoveTally as Tally;
 /// More workloads than this are not remembered in the book; the oldest are forgotten first.
 const BOOK_MAX: usize = 10_000;
-/// Seconds of an hour.
-const HOUR: i64 = 3600;
-
-/// Moves of a workload's pods, by hour since the epoch; a day of them at most.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally(BTreeMap<i64, Hour>);
-
-/// True when all of a tally's text can be understood.
-pub(crate) fn is_tally(text: &str) -> bool {
-    text.split(',').all(|part| hour_of(part).is_some())
-}
-
-/// One hour of a tally's text.
-fn hour_of(part: &str) -> Option<(i64, Hour)> {
-    let (hour, counts) = part.split_once('=')?;
-    let started: Timestamp = format!("{hour}:00:00Z").parse().ok()?;
-    let (moves, replicas) = counts.split_once('/').unwrap_or((counts, "0"));
-    let own = Hour {
-        moves: moves.parse().ok()?,
-        replicas: replicas.parse().ok()?,
-    };
-    Some((started.as_second().div_euclid(HOUR), own))
-}
-
-/// What was moved within an hour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Hour {
-    moves: u32,
-    /// Of so many replicas; 0 when nobody knows.
-    replicas: u32,
-}
-
-impl Hour {
-    /// What these moves count for a workload that has so many replicas now: ten moves of ten replicas
-    /// are as much to one that has shrunk to three as three moves.
-    fn counts(self, replicas: u32) -> u32 {
-        if self.replicas <= replicas {
-            return self.moves;
-        }
-        let scaled = u64::from(self.moves) * u64::from(replicas);
-        let scaled = scaled.div_ceil(u64::from(self.replicas));
-        u32::try_from(scaled).unwrap_or(u32::MAX)
-    }
-}
-
-impl Tally {
-    /// Reads `2026-11-16T04=3/10,…` (three moves of ten replicas), and leaves out what cannot be
-    /// understood.
-    pub(super) fn parse(text: &str) -> Self {
-        Self(text.split(',').filter_map(hour_of).collect())
-    }
-
-    /// Moves within the last day, to a workload of so many replicas; hours count as a whole.
-    pub(super) fn used(&self, now: Timestamp, replicas: u32) -> u32 {
-        let counted = self.0.range(window(now));
-        let counted = counted.map(|(_, own)| own.counts(replicas));
-        counted.fold(0, u32::saturating_add)
-    }
-
-    /// With so many more moves of so many replicas now, and without what is too old to count.
-    pub(super) fn and(&self, now: Timestamp, n: u32, replicas: u32) -> Self {
-        let kept = self.0.range(window(now)).map(|(hour, own)| (*hour, *own));
-        let mut kept: BTreeMap<i64, Hour> = kept.collect();
-        let own = kept.entry(hour(now)).or_default();
-        // What was moved before the workload shrank or grew is counted in its size of now.
-        let known = own.replicas == 0 || own.replicas == replicas;
-        own.moves = match known {
-            true => own.moves,
-            false => own.counts(replicas),
-        };
-        own.moves = own.moves.saturating_add(n);
-        own.replicas = replicas;
-        Self(kept)
-    }
-
-    /// With so many fewer, latest first.
-    fn without(&self, now: Timestamp, mut n: u32) -> Self {
-        let kept = self.0.range(window(now)).map(|(hour, own)| (*hour, *own));
-        let mut kept: BTreeMap<i64, Hour> = kept.collect();
-        for own in kept.values_mut().rev() {
-            let taken = n.min(own.moves);
-            own.moves -= taken;
-            n -= taken;
-        }
-        kept.retain(|_, own| own.moves > 0);
-        Self(kept)
-    }
-
-    /// As it is written.
-    pub(super) fn text(&self) -> String {
-        let mut text = String::new();
-        for (hour, Hour { moves, replicas }) in &self.0 {
-            let Ok(started) = Timestamp::from_second(hour.saturating_mul(HOUR)) else {
-                continue;
-            };
-            let comma = if text.is_empty() { "" } else { "," };
-            // Writing to a string does not fail.
-            let _ = write!(
-                text,
-                "{comma}{}={moves}/{replicas}",
-                started.strftime("%Y-%m-%dT%H")
-            );
-        }
-        text
-    }
-}
-
-fn hour(now: Timestamp) -> i64 {
-    now.as_second().div_euclid(HOUR)
-}
-
-/// Hours in which moves count. Of an hour that has begun elsewhere already, one is allowed for.
-fn window(now: Timestamp) -> std::ops::RangeInclusive<i64> {
-    hour(now) - HOURS..=hour(now) + 1
-}
 
 /// Moves of workloads that cannot be written to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Book(BTreeMap<Name, Tally>);
+pub(crate) struct Book(BTreeMap<Name, Tally>);
 
 impl Book {
     fn used(&self, workload: &Name, now: Timestamp) -> u32 {
@@ -155,7 +37,7 @@ impl Book {
     fn add(&mut self, workload: &Name, now: Timestamp, n: u32) {
         if self.0.len() >= BOOK_MAX && !self.0.contains_key(workload) {
             self.0.retain(|_, own| own.used(now, 0) > 0);
-            let latest = |own: &Tally| own.0.keys().next_back().copied();
+            let latest = |own: &Tally| own.last_hour();
             let oldest = self.0.iter().min_by_key(|(_, own)| latest(own));
             let oldest = oldest.map(|(name, _)| name.clone());
             if let Some(name) = oldest.filter(|_| self.0.len() >= BOOK_MAX) {
@@ -194,9 +76,8 @@ impl Workloads {
             all.by_owner.insert(owner.uid.clone(), name.clone());
             match snapshot.workload_of(pod) {
                 Some((_, own)) => {
-                    let tally = Tally::parse(own.meta.annotation(MOVES).unwrap_or_default());
                     let replicas = replicas(own);
-                    let used = tally.used(now, replicas);
+                    let used = own.moves.used(now, replicas);
                     let used = used.saturating_add(book.used(&name, now));
                     let left = limit.saturating_mul(replicas).saturating_sub(used);
                     all.left.insert(name, left);
@@ -249,13 +130,13 @@ fn object(workload: &str) -> Option<(Kind, Name)> {
 /// # Errors
 /// The API server is away; some moves may have been counted.
 pub(super) async fn note(
-    ctx: &Ctx,
+    shared: &Shared,
     book: &mut Book,
     moves: &BTreeMap<Name, u32>,
 ) -> Result<(), Failure> {
     for (workload, n) in moves {
-        let now = ctx.clock.now();
-        match write(ctx, workload, |tally, of| tally.and(now, *n, of)).await {
+        let now = shared.clock.now();
+        match write(shared, workload, |tally, of| tally.and(now, *n, of)).await {
             Ok(true) => {}
             Ok(false) => book.add(workload, now, *n),
             Err(failure @ (ApiFailure::Away(_) | ApiFailure::TooManyRequests(_))) => {
@@ -263,7 +144,6 @@ pub(super) async fn note(
             }
             Err(error) => {
                 tracing::warn!(
-                    controller = NAME,
                     workload = &**workload,
                     %error,
                     "cannot write moves on a workload; they are counted until the next restart"
@@ -276,23 +156,23 @@ pub(super) async fn note(
 }
 
 /// Takes back moves that did not happen. What fails stays counted.
-pub(super) async fn give_back(ctx: &Ctx, moves: &BTreeMap<Name, u32>) {
+pub(super) async fn give_back(shared: &Shared, moves: &BTreeMap<Name, u32>) {
     for (workload, n) in moves {
-        let now = ctx.clock.now();
-        let written = write(ctx, workload, |tally, _| tally.without(now, *n)).await;
+        let now = shared.clock.now();
+        let written = write(shared, workload, |tally, _| tally.without(now, *n)).await;
         if let Err(error) = written {
-            tracing::debug!(controller = NAME, workload = &**workload, %error, "moves stay counted");
+            tracing::debug!(workload = &**workload, %error, "moves stay counted");
         }
     }
 }
 
 /// Changes what is written on a workload; false when it is not one that can be written to.
 async fn write(
-    ctx: &Ctx,
+    shared: &Shared,
     workload: &str,
     change: impl FnOnce(&Tally, u32) -> Tally,
 ) -> Result<bool, ApiFailure> {
-    let snapshot = ctx.world.snapshot();
+    let snapshot = shared.world.snapshot();
     let Some((kind, name)) = object(workload) else {
         return Ok(false);
     };
@@ -300,7 +180,7 @@ async fn write(
         return Ok(false);
     };
     let before = own.meta.annotation(MOVES);
-    let tally = change(&Tally::parse(before.unwrap_or_default()), replicas(own));
+    let tally = change(&own.moves, replicas(own));
     let text = Some(tally.text()).filter(|text| !text.is_empty());
     if text.as_deref() == before {
         return Ok(true);
@@ -308,7 +188,7 @@ async fn write(
     let patch = json!({"metadata": {"annotations": {MOVES: text}}});
     // Through the status, where annotations can be written, too: whoever may patch workloads
     // themselves may run anything as anybody.
-    match ctx.api.patch_status(kind, &name, &patch).await {
+    match shared.api.patch_status(kind, &name, &patch).await {
         // It is gone, and so are its pods.
         Ok(_) | Err(ApiFailure::NotFound) => Ok(true),
         Err(failure) => Err(failure),
@@ -318,7 +198,7 @@ async fn write(
 /// The moves that were counted for a command of which nothing has moved yet.
 pub(super) fn of_intent(snapshot: &Snapshot, intent: &Intent) -> BTreeMap<Name, u32> {
     let mut moves = BTreeMap::new();
-    if !intent.counts_moves() {
+    if !counts_moves(intent) {
         return moves;
     }
     let claims = intent.members.iter();

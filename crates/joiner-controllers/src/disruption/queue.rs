@@ -7,21 +7,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use jiff::Timestamp;
+use joiner_api::conditions as condition;
+use joiner_cloud::Cloud;
+use joiner_engine::{Controller, Failure, Keyed, Next, Reconcile, Shared, events};
 use joiner_model::Name;
+use joiner_runtime::Events;
 use joiner_runtime::metric_names::DISRUPTION_QUEUE_FAILURES;
 use joiner_state::live::{Change, Conditions as _, Kind, LiveClaim, Snapshot};
 
-use super::execute::Undone;
+use super::apply::Undone;
 use super::intent::Intent;
 use super::ledger::Ledger;
-use super::{execute, moves};
-use crate::claim;
-use crate::context::{Ctx, Failure, Next};
-use crate::engine::Controller;
-use crate::observe;
-use crate::upkeep::is_managed;
+use super::{Disruptor, apply, moves};
+use crate::nodeclaim::{is_managed, lifecycle};
 
 /// A command is given this long at least.
 const TIME_MIN: Duration = Duration::from_secs(600);
@@ -32,7 +31,7 @@ const TIME_EACH: Duration = Duration::from_millis(80);
 
 /// What to do about a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum CommandStep {
     /// Replacements are on their way.
     Wait,
     /// All replacements are up: the members go.
@@ -50,29 +49,29 @@ pub(super) fn next_step(
     snapshot: &Snapshot,
     n_under_way: usize,
     now: Timestamp,
-) -> Step {
+) -> CommandStep {
     let members = intent
         .members
         .iter()
         .filter_map(|name| snapshot.claim(name));
     let mut waiting = members.filter(|claim| claim.meta.deleting.is_none());
     if waiting.next().is_none() {
-        return Step::Done;
+        return CommandStep::Done;
     }
     match all_up(intent, snapshot) {
-        Ok(true) => return Step::Delete,
+        Ok(true) => return CommandStep::Delete,
         Ok(false) => {}
-        Err(why) => return Step::Undo(why),
+        Err(why) => return CommandStep::Undo(why),
     }
     let most = time_limit(n_under_way);
     let age = Duration::try_from(now.duration_since(intent.started)).unwrap_or_default();
     if age > most {
-        return Step::Undo(format!(
+        return CommandStep::Undo(format!(
             "its replacements are not up after {} s",
             age.as_secs()
         ));
     }
-    Step::Wait
+    CommandStep::Wait
 }
 
 /// How long a command is given with so many claims under way.
@@ -90,7 +89,7 @@ fn all_up(intent: &Intent, snapshot: &Snapshot) -> Result<bool, String> {
             Some(claim) if claim.meta.deleting.is_some() => {
                 return Err(format!("its replacement {name} is going"));
             }
-            Some(claim) => all_up &= claim.is_true("Initialized"),
+            Some(claim) => all_up &= claim.is_true(&condition::INITIALIZED),
         }
     }
     Ok(all_up)
@@ -100,62 +99,69 @@ fn all_up(intent: &Intent, snapshot: &Snapshot) -> Result<bool, String> {
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Finishes commands that are under way. Keys are claims.
-#[derive(Debug, Default)]
-pub(crate) struct CommandQueue {
+pub(super) struct CommandQueue {
+    shared: Shared,
+    cloud: Arc<dyn Cloud>,
     ledger: Ledger,
+    /// Workloads carry how often their pods were moved.
+    counts_moves: bool,
 }
 
-/// Controllers that look at one claim at a time.
-#[must_use]
-pub fn controllers() -> Vec<Arc<dyn Controller>> {
-    vec![Arc::new(CommandQueue::default())]
+/// The controller of commands that are under way.
+pub(super) fn controller(disruptor: &Disruptor) -> Controller {
+    Controller::keyed(CommandQueue {
+        shared: disruptor.shared.clone(),
+        cloud: Arc::clone(&disruptor.cloud),
+        ledger: Ledger::new(&disruptor.shared, &disruptor.catalogs),
+        counts_moves: disruptor.settings.moves_per_replica > 0,
+    })
 }
 
 impl CommandQueue {
-    async fn look(&self, ctx: &Ctx, key: &Name) -> Result<Next, Failure> {
-        let snapshot = ctx.world.snapshot();
+    async fn go_on(&self, snapshot: &Snapshot, key: &Name) -> Result<Next, Failure> {
         let Some(claim) = snapshot.claim(key) else {
-            self.ledger.gone(ctx, &snapshot, key);
+            self.ledger.gone(snapshot, key);
             return Ok(Next::Done);
         };
-        let intent = Intent::of(claim).filter(|_| is_managed(&*ctx.cloud, claim));
+        let intent = Intent::of(claim).filter(|_| is_managed(&*self.cloud, claim));
         let Some(intent) = intent else {
             return Ok(Next::Done);
         };
-        self.ledger.note(ctx, &snapshot, &intent);
+        self.ledger.note(snapshot, &intent);
         if claim.meta.deleting.is_some() {
             return Ok(Next::Done);
         }
-        let speaker = speaker(&snapshot, &intent);
-        // But each goes by itself, so that none is deleted and counted twice.
-        if all_up(&intent, &snapshot) == Ok(true) {
-            delete(ctx, &snapshot, claim, &intent).await?;
-            return Ok(Next::Again(EVERY));
+        // Each member goes by itself, so that none is deleted and counted twice.
+        if all_up(&intent, snapshot) == Ok(true) {
+            delete(&self.shared, snapshot, claim, &intent).await?;
+        } else if speaker(snapshot, &intent).as_ref() == Some(key) {
+            self.speak(snapshot, claim, &intent).await?;
         }
-        if speaker.as_ref() != Some(key) {
-            return Ok(Next::Again(EVERY));
-        }
-        let n_under_way = snapshot
+        Ok(Next::Again(EVERY))
+    }
+
+    /// Decides about a whole command.
+    async fn speak(
+        &self,
+        snapshot: &Snapshot,
+        claim: &LiveClaim,
+        intent: &Intent,
+    ) -> Result<(), Failure> {
+        let marked = snapshot
             .claims()
-            .filter(|own| Intent::of(own).is_some())
-            .count();
-        match next_step(&intent, &snapshot, n_under_way, ctx.clock.now()) {
-            Step::Done => Ok(Next::Done),
-            Step::Wait => {
-                wait(ctx, &snapshot, &intent);
-                Ok(Next::Again(EVERY))
-            }
-            Step::Delete => {
-                delete(ctx, &snapshot, claim, &intent).await?;
-                Ok(Next::Again(EVERY))
-            }
-            Step::Undo(why) => {
-                if give_up(ctx, &snapshot, &intent, &why).await {
-                    self.ledger.undone(ctx, &snapshot, &intent, &why);
+            .filter(|claim| Intent::of(claim).is_some());
+        let n_under_way = marked.count();
+        match next_step(intent, snapshot, n_under_way, self.shared.clock.now()) {
+            CommandStep::Done => {}
+            CommandStep::Wait => report_wait(&self.shared.events, snapshot, intent),
+            CommandStep::Delete => delete(&self.shared, snapshot, claim, intent).await?,
+            CommandStep::Undo(why) => {
+                if give_up(&self.shared, snapshot, intent, (&why, self.counts_moves)).await {
+                    self.ledger.undone(snapshot, intent, &why);
                 }
-                Ok(Next::Again(EVERY))
             }
         }
+        Ok(())
     }
 }
 
@@ -180,13 +186,13 @@ pub(super) fn speaker(snapshot: &Snapshot, intent: &Intent) -> Option<Name> {
     speaker.map(|own| own.name().clone())
 }
 
-fn wait(ctx: &Ctx, snapshot: &Snapshot, intent: &Intent) {
+fn report_wait(events: &Events, snapshot: &Snapshot, intent: &Intent) {
     for claim in intent
         .replacements
         .iter()
         .filter_map(|name| snapshot.claim(name))
     {
-        if claim.is_true("Initialized") {
+        if claim.is_true(&condition::INITIALIZED) {
             continue;
         }
         let launching = format!("Launching NodeClaim: {}", intent.reason);
@@ -196,44 +202,53 @@ fn wait(ctx: &Ctx, snapshot: &Snapshot, intent: &Intent) {
             ("DisruptionWaitingReadiness", waiting),
         ];
         for (reason, message) in told {
-            observe::note(ctx, observe::claim(claim), reason, message);
+            events::note(events, events::claim(claim), reason, message);
         }
     }
 }
 
 async fn delete(
-    ctx: &Ctx,
+    shared: &Shared,
     snapshot: &Snapshot,
     claim: &LiveClaim,
     intent: &Intent,
 ) -> Result<(), Failure> {
     let told = |kind: &str| format!("Disrupting {kind}: {}", intent.reason);
-    let about = observe::claim(claim);
-    observe::note(ctx, about, "DisruptionTerminating", told("NodeClaim"));
+    let about = events::claim(claim);
+    events::note(
+        &shared.events,
+        about,
+        "DisruptionTerminating",
+        told("NodeClaim"),
+    );
     if let Some(node) = snapshot.node_of(claim) {
-        let about = observe::node(node);
-        observe::note(ctx, about, "DisruptionTerminating", told("Node"));
+        let about = events::node(node);
+        events::note(&shared.events, about, "DisruptionTerminating", told("Node"));
     }
-    claim::delete(ctx, claim, &intent.reason.to_lowercase()).await?;
+    lifecycle::delete(shared, claim, &intent.reason.to_lowercase()).await?;
     Ok(())
 }
 
 /// Undoes a command. True when nothing is left of it.
-async fn give_up(ctx: &Ctx, snapshot: &Snapshot, intent: &Intent, why: &str) -> bool {
+async fn give_up(
+    shared: &Shared,
+    snapshot: &Snapshot,
+    intent: &Intent,
+    (why, counts_moves): (&str, bool),
+) -> bool {
     tracing::warn!(
-        controller = "disruption.queue",
         command_id = intent.id,
         members = intent.members.join(","),
         "a disruption is undone: {why}"
     );
     let moves = moves::of_intent(snapshot, intent);
-    let undone = execute::undo(ctx, intent).await;
+    let undone = apply::undo(shared, intent).await;
     if undone == Undone::NotYet {
         return false;
     }
     let missing = intent.replacements.iter().filter(|name| {
         let claim = snapshot.claim(name);
-        claim.is_none_or(|own| !own.is_true("Initialized"))
+        claim.is_none_or(|own| !own.is_true(&condition::INITIALIZED))
     });
     let labels = [
         ("decision", intent.decision()),
@@ -241,21 +256,22 @@ async fn give_up(ctx: &Ctx, snapshot: &Snapshot, intent: &Intent, why: &str) -> 
         ("consolidation_type", intent.decision()),
     ];
     let n = u32::try_from(missing.count()).unwrap_or(u32::MAX);
-    ctx.metrics
+    shared
+        .metrics
         .count(DISRUPTION_QUEUE_FAILURES, &labels, f64::from(n));
     let is_undone = undone == Undone::All;
-    if is_undone && ctx.settings.disruption.moves_per_replica > 0 {
-        moves::give_back(ctx, &moves).await;
+    if is_undone && counts_moves {
+        moves::give_back(shared, &moves).await;
     }
     is_undone
 }
 
-impl Controller for CommandQueue {
+impl Keyed for CommandQueue {
     fn name(&self) -> &'static str {
         "disruption.queue"
     }
 
-    fn concerned(&self, change: &Change, now: &Snapshot) -> Vec<Name> {
+    fn keys(&self, change: &Change, now: &Snapshot) -> Vec<Name> {
         if change.kind != Kind::NodeClaim {
             return Vec::new();
         }
@@ -273,11 +289,7 @@ impl Controller for CommandQueue {
         claims.map(|own| own.name().clone()).collect()
     }
 
-    fn reconcile<'a>(
-        &'a self,
-        ctx: &'a Ctx,
-        key: &'a Name,
-    ) -> BoxFuture<'a, Result<Next, Failure>> {
-        self.look(ctx, key).boxed()
+    fn reconcile<'a>(&'a self, now: &'a Arc<Snapshot>, key: &'a Name) -> Reconcile<'a> {
+        self.go_on(now, key).boxed()
     }
 }

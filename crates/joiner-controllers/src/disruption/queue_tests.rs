@@ -4,9 +4,9 @@ use joiner_state::live::{Kind, Snapshot};
 use serde_json::json;
 
 use super::compat_tests::{UP, annotated};
-use super::queue::{Step, next_step, speaker, time_limit};
+use super::queue::{CommandStep, next_step, speaker, time_limit};
 use super::{COMMAND, Intent};
-use crate::claim::made::{Cluster, at, launched};
+use crate::nodeclaim::lifecycle::made::{Cluster, at, launched};
 
 pub(super) fn intent(members: &[&str], replacements: &[&str]) -> Intent {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
@@ -37,7 +37,7 @@ fn claims(all: &[(&str, &[&str])]) -> Snapshot {
 fn core_301_a_replacement_that_cannot_be_launched_undoes_the_command() {
     let own = intent(&["old"], &["new"]);
     let step = next_step(&own, &claims(&[("old", UP)]), 1, at(30));
-    assert!(matches!(step, Step::Undo(why) if why.contains("new is gone")));
+    assert!(matches!(step, CommandStep::Undo(why) if why.contains("new is gone")));
 }
 
 #[test]
@@ -47,16 +47,16 @@ fn core_304_all_replacements_are_up_before_anything_goes() {
         let all = [("old", UP), ("new-1", UP), ("new-2", second)];
         next_step(&own, &claims(&all), 1, at(30))
     };
-    assert_eq!(step(&["Launched"]), Step::Wait);
-    assert_eq!(step(&["Launched", "Registered"]), Step::Wait);
-    assert_eq!(step(UP), Step::Delete);
+    assert_eq!(step(&["Launched"]), CommandStep::Wait);
+    assert_eq!(step(&["Launched", "Registered"]), CommandStep::Wait);
+    assert_eq!(step(UP), CommandStep::Delete);
 }
 
 #[test]
 fn core_305_a_replacement_that_is_lost_undoes_the_command() {
     let own = intent(&["old"], &["new-1", "new-2"]);
     let step = next_step(&own, &claims(&[("old", UP), ("new-1", UP)]), 1, at(30));
-    assert!(matches!(step, Step::Undo(_)), "{step:?}");
+    assert!(matches!(step, CommandStep::Undo(_)), "{step:?}");
     let mut going = Cluster::default();
     for name in ["old", "new-1", "new-2"] {
         let named = json!({"metadata": {"name": name, "uid": name}});
@@ -64,7 +64,7 @@ fn core_305_a_replacement_that_is_lost_undoes_the_command() {
     }
     going.delete(Kind::NodeClaim, "new-2", at(20));
     let step = next_step(&own, &going.snapshot(), 1, at(30));
-    assert!(matches!(step, Step::Undo(why) if why.contains("new-2 is going")));
+    assert!(matches!(step, CommandStep::Undo(why) if why.contains("new-2 is going")));
 }
 
 #[test]
@@ -82,9 +82,12 @@ fn core_306_a_command_has_time_in_proportion_to_the_queue() {
     }
     let own = intent(&["old"], &["new"]);
     let slow = claims(&[("old", UP), ("new", &["Launched"])]);
-    assert_eq!(next_step(&own, &slow, 1, at(599)), Step::Wait);
-    assert!(matches!(next_step(&own, &slow, 1, at(601)), Step::Undo(_)));
-    assert_eq!(next_step(&own, &slow, 10_000, at(601)), Step::Wait);
+    assert_eq!(next_step(&own, &slow, 1, at(599)), CommandStep::Wait);
+    assert!(matches!(
+        next_step(&own, &slow, 1, at(601)),
+        CommandStep::Undo(_)
+    ));
+    assert_eq!(next_step(&own, &slow, 10_000, at(601)), CommandStep::Wait);
 }
 
 #[test]
@@ -94,10 +97,10 @@ fn core_307_nothing_is_waited_for_without_replacements() {
     let now = claims(&[("old", UP), ("other", UP), ("new", &["Launched"])]);
     assert_eq!(
         next_step(&deleting, &now, 2, at(1)),
-        Step::Delete,
+        CommandStep::Delete,
         "whatever others wait for"
     );
-    assert_eq!(next_step(&replacing, &now, 2, at(1)), Step::Wait);
+    assert_eq!(next_step(&replacing, &now, 2, at(1)), CommandStep::Wait);
 }
 
 #[test]

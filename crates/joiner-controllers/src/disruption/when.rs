@@ -1,35 +1,18 @@
 //! When to look at everything again, and when not yet.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use joiner_api::conditions as condition;
 use joiner_state::live::{COMMAND, Change, Conditions as _, Kind, PLANNED, Snapshot, What};
-use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::TryRecvError;
 
-use super::SOON;
-use crate::claim::Terms;
-use crate::context::Ctx;
-use crate::upkeep::is_on;
+use crate::nodeclaim::is_on;
+use crate::nodeclaim::lifecycle::Terms;
 
 /// A "nothing to do" holds this long at most.
 const REMEMBERED_FOR: Duration = Duration::from_secs(300);
 
-/// Waits this long, or until the last command under way has ended: now all can be seen in its place.
-pub(super) async fn rest(ctx: &Ctx, pause: Duration) {
-    if !is_busy(&ctx.world.snapshot()) {
-        return ctx.clock.sleep(pause).await;
-    }
-    let end = ctx.clock.now().checked_add(pause);
-    let end = end.unwrap_or(Timestamp::MAX);
-    while ctx.clock.now() < end && is_busy(&ctx.world.snapshot()) {
-        let left = end.duration_since(ctx.clock.now()).unsigned_abs();
-        ctx.clock.sleep(left.min(SOON)).await;
-    }
-}
-
-/// True while a command is under way. None begins but by the one who asks.
+/// True while a command is under way. Only the controller that asks begins any.
 pub(super) fn is_busy(snapshot: &Snapshot) -> bool {
     let mut claims = snapshot.claims();
     claims.any(|claim| claim.meta.annotation(COMMAND).is_some())
@@ -38,7 +21,7 @@ pub(super) fn is_busy(snapshot: &Snapshot) -> bool {
 /// True when some node must go, whatever else happens: one step after the other is a burst of its own.
 pub(super) fn has_drifted(snapshot: &Snapshot) -> bool {
     let mut claims = snapshot.claims();
-    claims.any(|claim| claim.is_true("Drifted") && claim.meta.deleting.is_none())
+    claims.any(|claim| claim.is_true(&condition::DRIFTED) && claim.meta.deleting.is_none())
 }
 
 /// True when everything is looked at anew, though nothing has changed.
@@ -60,27 +43,6 @@ pub(super) fn is_too_early(terms: Terms, snapshot: &Snapshot) -> bool {
     })
 }
 
-/// Whether there is something new.
-pub(super) enum News {
-    Some,
-    None,
-    /// There will never be.
-    End,
-}
-
-/// Hears all that has happened since it was called last.
-pub(super) fn news(changes: &mut Receiver<Arc<[Change]>>) -> News {
-    let mut heard = News::None;
-    loop {
-        match changes.try_recv() {
-            Ok(told) if !told.iter().any(matters) => {}
-            Ok(_) | Err(TryRecvError::Lagged(_)) => heard = News::Some,
-            Err(TryRecvError::Empty) => return heard,
-            Err(TryRecvError::Closed) => return News::End,
-        }
-    }
-}
-
 /// A change that may turn a "nothing to do" around.
 pub(super) fn matters(change: &Change) -> bool {
     match change.kind {
@@ -92,21 +54,6 @@ pub(super) fn matters(change: &Change) -> bool {
         | Kind::NodeOverlay
         | Kind::NodeClass
         | Kind::PodDisruptionBudget => true,
-        Kind::DaemonSet
-        | Kind::PersistentVolumeClaim
-        | Kind::PersistentVolume
-        | Kind::StorageClass
-        | Kind::CsiNode
-        | Kind::VolumeAttachment
-        | Kind::Namespace
-        | Kind::PriorityClass
-        | Kind::RuntimeClass
-        | Kind::CapacityBuffer
-        | Kind::PodTemplate
-        | Kind::Deployment
-        | Kind::ReplicaSet
-        | Kind::StatefulSet
-        | Kind::Service
-        | Kind::ReplicationController => false,
+        _ => false,
     }
 }

@@ -14,7 +14,7 @@ use joiner_model::{
 };
 use joiner_state::live::{PLANNED, planned_text};
 
-use crate::claim_template::{claim_from, claim_name, some_value};
+use crate::nodeclaim::template::{claim_from, claim_name, some_value};
 
 /// A NodeClaim to create.
 #[derive(Clone, Debug)]

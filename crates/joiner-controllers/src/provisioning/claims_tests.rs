@@ -8,9 +8,9 @@ use joiner_model::{MinValuesPolicy, Policy};
 use joiner_state::live::{Ask, Asked, ClusterState, Kind, Snapshot};
 use serde_json::{Value, json};
 
-use super::new_claims;
+use super::plan::new_claims;
 use crate::catalogs::Lists;
-use crate::pool::made::{any, at, class, merged, pool};
+use crate::nodepool::made::{any, at, class, merged, pool};
 
 const ARCH: &str = "kubernetes.io/arch";
 const PAID: &str = "karpenter.sh/capacity-type";
@@ -96,6 +96,7 @@ fn asked(now: &Snapshot, min_values: MinValuesPolicy) -> Asked {
         planned: &BTreeSet::new(),
         headroom: &[],
     })
+    .unwrap()
 }
 
 /// The only claim that is made for what waits.

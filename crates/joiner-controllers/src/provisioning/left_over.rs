@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_model::{Name, Plan, PodIx, Problem, Refusal, ResourceName, Resources, Ruling};
-use joiner_runtime::Decision;
-use joiner_runtime::receipt::{FunnelStep, Helps, LeftOver, PoolFunnel, UNSCHEDULABLE, in_dollars};
+use joiner_receipts::{
+    Decision, FunnelStep, Helps, LeftOver, PoolFunnel, UNSCHEDULABLE, in_dollars,
+};
 use joiner_state::live::{Asked, LivePod, Snapshot};
 use tokio::task::JoinSet;
 
-use super::{in_background, tell};
-use crate::context::Ctx;
+use super::{Planner, report};
 
 /// Groups of pods that are explained after one plan.
 const GROUPS_MAX: usize = 4;
@@ -77,12 +77,18 @@ impl Fates {
         }
     }
 
-    /// Tells all pods that a plan leaves over. Those whose reason is new are explained first, beside
+    /// Reports all pods that a plan leaves over. Those whose reason is new are explained first, beside
     /// the planner.
-    pub(super) fn tell(&mut self, ctx: &Ctx, now: Arc<Snapshot>, asked: Asked, plan: Plan) {
+    pub(super) fn report(
+        &mut self,
+        planner: &Planner,
+        now: Arc<Snapshot>,
+        asked: Asked,
+        plan: Plan,
+    ) {
         while self.work.try_join_next().is_some() {}
         let problem = &asked.problem;
-        let at = ctx.clock.now();
+        let at = planner.shared.clock.now();
         let mut unexplained = Vec::new();
         let may_explain = self.work.is_empty();
         for (alike, says) in groups(problem, &plan) {
@@ -90,7 +96,7 @@ impl Fates {
             match group {
                 Group { pods, .. } if pods.is_empty() => {}
                 Group { why: Some(_), .. } => {
-                    note(ctx, &self.left_over, &now, problem, &group);
+                    note(planner, &self.left_over, &now, problem, &group);
                 }
                 _ if may_explain && unexplained.len() < GROUPS_MAX => {
                     // These hear of it when it is known what would help.
@@ -103,13 +109,18 @@ impl Fates {
             }
             for pod in alike.iter().filter_map(|pod| live(&now, problem, *pod)) {
                 let told = lock(&self.left_over).get(&pod.uid).cloned();
-                tell::refused(ctx, pod, &reasons(&plan, alike[0]), told.map(|own| own.why));
+                report::refused(
+                    planner,
+                    pod,
+                    &reasons(&plan, alike[0]),
+                    told.map(|own| own.why),
+                );
             }
         }
         if unexplained.is_empty() {
             return;
         }
-        let (ctx, told) = (ctx.clone(), Arc::clone(&self.left_over));
+        let (planner, told) = (planner.clone(), Arc::clone(&self.left_over));
         self.work.spawn(async move {
             let work = move || {
                 for group in &mut unexplained {
@@ -119,15 +130,15 @@ impl Fates {
                 }
                 (asked, unexplained)
             };
-            let Some((asked, explained)) = in_background(work).await else {
+            let Some((asked, explained)) = planner.background.run(work).await else {
                 return;
             };
             for group in &explained {
-                note(&ctx, &told, &now, &asked.problem, group);
+                note(&planner, &told, &now, &asked.problem, group);
                 let pods = group.pods.iter();
                 for pod in pods.filter_map(|pod| live(&now, &asked.problem, *pod)) {
                     let reasons = group.why.as_ref().map_or(&[][..], |own| &own.reasons);
-                    tell::refused(&ctx, pod, reasons, group.why.clone());
+                    report::refused(&planner, pod, reasons, group.why.clone());
                 }
             }
         });
@@ -249,7 +260,7 @@ fn explain(problem: &Problem, plan: &Plan, pod: PodIx, n_pods: usize) -> LeftOve
 
 /// Writes down why pods are left over, and remembers it.
 fn note(
-    ctx: &Ctx,
+    planner: &Planner,
     told: &Mutex<BTreeMap<Name, Told>>,
     now: &Snapshot,
     problem: &Problem,
@@ -258,7 +269,7 @@ fn note(
     let Some(why) = &group.why else {
         return;
     };
-    let at = ctx.clock.now();
+    let at = planner.shared.clock.now();
     let pods: Vec<&Arc<LivePod>> = (group.pods.iter())
         .filter_map(|pod| live(now, problem, *pod))
         .collect();
@@ -279,7 +290,7 @@ fn note(
     };
     let mut why = LeftOver::clone(why);
     why.pods = pods.len();
-    ctx.decisions.record(Decision {
+    planner.shared.decisions.record(Decision {
         time: at,
         kind: UNSCHEDULABLE.to_owned(),
         generation: now.generation,

@@ -99,7 +99,7 @@ async fn a_bad_class_says_why_and_so_do_its_pools(stage: &Stage) {
             conditions.contains("no subnet that spec.subnetSelectorTerms match")
         })
         .await;
-    let why = stage.autoscaler().ctx().world.snapshot().why_no_pool();
+    let why = stage.autoscaler().shared().world.snapshot().why_no_pool();
     let start = "no NodePool is ready: general (EC2NodeClass default is not ready: SubnetsReady: ";
     assert!(
         why.clone().is_some_and(|why| why.starts_with(start)),
@@ -168,7 +168,7 @@ async fn a_dry_run_plans_for_a_class_without_a_status(stage: &Stage) {
     stage.patch_status(EC2_CLASSES, "default", broken).await;
     stage
         .until("the reason is known", 60, async |stage| {
-            let why = stage.autoscaler().ctx().world.snapshot().why_no_pool();
+            let why = stage.autoscaler().shared().world.snapshot().why_no_pool();
             why.is_some_and(|why| why.contains("the quota is used up"))
         })
         .await;
@@ -183,7 +183,7 @@ async fn a_dry_run_finds_what_is_wrong_with_a_class(stage: &Stage) {
     stage.deployment("web", 1, "500m", json!({})).await;
     stage
         .until("the reason is known", 60, async |stage| {
-            let why = stage.autoscaler().ctx().world.snapshot().why_no_pool();
+            let why = stage.autoscaler().shared().world.snapshot().why_no_pool();
             why.is_some_and(|why| why.contains("SubnetsReady: the simulated account has no subnet"))
         })
         .await;
@@ -204,7 +204,7 @@ async fn a_dry_run_believes_a_status_that_is_there(stage: &Stage) {
     stage.deployment("web", 1, "500m", json!({})).await;
     stage
         .until("the reason is known", 60, async |stage| {
-            let why = stage.autoscaler().ctx().world.snapshot().why_no_pool();
+            let why = stage.autoscaler().shared().world.snapshot().why_no_pool();
             why.is_some_and(|why| why.contains("is not ready: somebody knows better"))
         })
         .await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use joiner_cloud_sim::Delay;
-use joiner_runtime::DecisionQuery;
+use joiner_receipts::DecisionQuery;
 use serde_json::{Value, json};
 
 use joiner_testkit::on_both;
@@ -225,7 +225,7 @@ async fn a_workload_that_was_moved_enough_is_left_alone(stage: &mut Stage) {
         kind: Some("ledger".to_owned()),
         ..DecisionQuery::default()
     };
-    let decisions = &stage.autoscaler().ctx().decisions;
+    let decisions = &stage.autoscaler().shared().decisions;
     stage
         .until("what came of it is in the ledger", 120, async |_| {
             let all = decisions.recent(&booked);
@@ -244,7 +244,7 @@ async fn a_workload_that_was_moved_enough_is_left_alone(stage: &mut Stage) {
                 })
         })
         .await;
-    let shown = stage.autoscaler().ctx().metrics.render();
+    let shown = stage.autoscaler().shared().metrics.render();
     let line = "joiner_disruption_savings_realized_dollars_per_hour{reason=\"underutilized\"}";
     assert!(shown.contains(line), "{line} is not shown");
 }
@@ -267,8 +267,8 @@ async fn empty_nodes_and_others_go_in_one_round(stage: &Stage) {
             let claims = stage.list(CLAIMS).await;
             let is_quiet = |own: &Value| condition(own, "Consolidatable").starts_with("True");
             let names = [stage.names(NODES).await, stage.names(CLAIMS).await].concat();
-            let (ctx, now) = (stage.autoscaler().ctx(), stage.clock.now());
-            let is_nominated = |own: &String| ctx.nominations.is_nominated(own, now);
+            let (nominations, now) = (stage.autoscaler().nominations(), stage.clock.now());
+            let is_nominated = |node: &String| nominations.is_nominated(node, now);
             claims.iter().all(is_quiet) && !names.iter().any(is_nominated)
         })
         .await;
@@ -279,7 +279,7 @@ async fn empty_nodes_and_others_go_in_one_round(stage: &Stage) {
             kind: Some("disruption".to_owned()),
             ..DecisionQuery::default()
         };
-        let all = stage.autoscaler().ctx().decisions.recent(&query);
+        let all = stage.autoscaler().shared().decisions.recent(&query);
         let new = all.into_iter().filter(|own| own.time >= began);
         let method = |own: &Value| own["command"]["method"].as_str().map(ToOwned::to_owned);
         new.filter_map(|own| Some((method(&own.details)?, own.time)))

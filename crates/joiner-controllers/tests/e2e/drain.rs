@@ -216,7 +216,7 @@ async fn core_148_nothing_is_bought_for_pods_whose_budget_never_lets_them_go(sta
         .until("all budgets count", 30, async |stage| {
             let budgets = stage.list(BUDGETS).await;
             let counts = |own: &Value| own["status"]["expectedPods"] == 1;
-            let known = stage.autoscaler().ctx().world.snapshot();
+            let known = stage.autoscaler().shared().world.snapshot();
             let is_known = known.budgets().count() == 5;
             budgets.len() == 5 && budgets.iter().all(counts) && is_known
         })

@@ -140,7 +140,7 @@ async fn a_buffer_keeps_room_for_pods_to_come(stage: &Stage) {
     // What was bought for it up to now may still be on its way.
     stage
         .until("everything is there", 60, async |stage| {
-            let known = stage.autoscaler().ctx().world.snapshot();
+            let known = stage.autoscaler().shared().world.snapshot();
             let gone = stage.list(BUFFERS).await.is_empty() && known.buffers().next().is_none();
             gone && all_ready(stage).await
         })
@@ -274,7 +274,7 @@ async fn an_overlay_changes_what_is_bought(stage: &Stage) {
     stage.delete(OVERLAYS, "sale").await;
     stage
         .until("the overlay is forgotten", 60, async |stage| {
-            let known = stage.autoscaler().ctx().world.snapshot();
+            let known = stage.autoscaler().shared().world.snapshot();
             known.overlays().next().is_none()
         })
         .await;

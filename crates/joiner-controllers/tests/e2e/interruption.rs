@@ -58,7 +58,7 @@ async fn pods_of_a_spot_node_are_planned_anew_before_it_is_gone(stage: &Stage) {
         .told("TerminatingOnInterruption", "another node")
         .await;
     stage.settles(1, 60).await;
-    let metrics = stage.autoscaler().ctx().metrics.render();
+    let metrics = stage.autoscaler().shared().metrics.render();
     let counted =
         "karpenter_interruption_received_messages_total{message_type=\"spot_interrupted\"} 1";
     assert!(metrics.contains(counted), "{metrics}");

@@ -20,7 +20,7 @@ async fn leads(stage: &Stage, process: &Process, secs: u64) {
 fn n_decided(process: &Process) -> usize {
     let all = process
         .autoscaler()
-        .ctx()
+        .shared()
         .decisions
         .recent(&Default::default());
     all.len()

@@ -334,7 +334,7 @@ async fn a_dry_run_says_why_no_pool_is_ready(stage: &Stage) {
     stage.deployment("web", 1, "500m", json!({})).await;
     stage
         .until("the reason is known", 60, async |stage| {
-            let why = stage.autoscaler().ctx().world.snapshot().why_no_pool();
+            let why = stage.autoscaler().shared().world.snapshot().why_no_pool();
             why.is_some_and(|why| why.contains("general") && why.contains("missing"))
         })
         .await;

@@ -1,8 +1,8 @@
 //! Why: pods that wait, nodes that stay, nodes that go, and what is told of them.
 
-use joiner_runtime::DecisionQuery;
-use joiner_runtime::receipt::{NodeFate, PodFate, UNSCHEDULABLE};
-use joiner_runtime::why::{self, NoAnswer, NodeAnswer, PodAnswer};
+use joiner_receipts::why::{self, NoAnswer, NodeAnswer, PodAnswer};
+use joiner_receipts::{DecisionQuery, NodeFate, PodFate, UNSCHEDULABLE};
+use joiner_runtime::Now;
 use serde_json::{Value, json};
 
 use joiner_testkit::on_both;
@@ -13,20 +13,30 @@ fn eager() -> Value {
 }
 
 fn pod(stage: &Stage, name: &str) -> Result<PodAnswer, NoAnswer> {
-    let ctx = stage.autoscaler().ctx();
-    let snapshot = ctx.world.snapshot();
-    why::pod(name, Some((&snapshot, ctx.clock.now())), &|query| {
-        let found = ctx.decisions.recent(query);
+    let shared = stage.autoscaler().shared();
+    let snapshot = shared.world.snapshot();
+    let time = shared.clock.now();
+    let now = Now {
+        snapshot: &snapshot,
+        time,
+    };
+    why::pod(name, Some(&now), &|query| {
+        let found = shared.decisions.recent(query);
         found.iter().map(|own| own.as_ref().clone()).collect()
     })
 }
 
 fn node(stage: &Stage, name: &str) -> Result<NodeAnswer, NoAnswer> {
-    let ctx = stage.autoscaler().ctx();
-    let snapshot = ctx.world.snapshot();
-    let kept = ctx.decisions.kept(name).map(|own| own.as_ref().clone());
-    why::node(name, Some((&snapshot, ctx.clock.now())), kept, &|query| {
-        let found = ctx.decisions.recent(query);
+    let shared = stage.autoscaler().shared();
+    let snapshot = shared.world.snapshot();
+    let kept = shared.decisions.kept(name).map(|own| own.as_ref().clone());
+    let time = shared.clock.now();
+    let now = Now {
+        snapshot: &snapshot,
+        time,
+    };
+    why::node(name, Some(&now), kept, &|query| {
+        let found = shared.decisions.recent(query);
         found.iter().map(|own| own.as_ref().clone()).collect()
     })
 }
@@ -42,7 +52,7 @@ fn n_recorded(stage: &Stage, kind: &str) -> usize {
         kind: Some(kind.to_owned()),
         ..DecisionQuery::default()
     };
-    stage.autoscaler().ctx().decisions.recent(&query).len()
+    stage.autoscaler().shared().decisions.recent(&query).len()
 }
 
 /// Messages of events with a reason about objects of a kind.

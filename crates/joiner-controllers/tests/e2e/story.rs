@@ -81,15 +81,21 @@ async fn look(stage: &Stage) -> Seen {
 
 /// The least that the pods there are could cost.
 fn floor(stage: &Stage) -> NanoDollars {
-    let ctx = stage.autoscaler().ctx();
+    let autoscaler = stage.autoscaler();
     let ask = Ask {
-        catalogs: &ctx.catalogs.lists(),
+        catalogs: &autoscaler.catalogs().lists(),
         policy: Policy::default(),
         now: stage.clock.now(),
         planned: &BTreeSet::new(),
         headroom: &[],
     };
-    let mut problem = ctx.world.snapshot().problem(&ask).problem;
+    let mut problem = autoscaler
+        .shared()
+        .world
+        .snapshot()
+        .problem(&ask)
+        .unwrap()
+        .problem;
     for pod in &mut problem.pods {
         pod.node = None;
     }
@@ -121,7 +127,7 @@ async fn settles(stage: &Stage, what: &str, n_pods: usize) {
     }
     let decisions = stage
         .autoscaler()
-        .ctx()
+        .shared()
         .decisions
         .recent(&Default::default());
     for own in decisions.iter().filter(|own| own.time >= began) {

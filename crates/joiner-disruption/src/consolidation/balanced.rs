@@ -18,10 +18,10 @@ const THRESHOLD_MILLI: u64 = 500;
 /// The first pool that is not.
 pub(crate) fn check(fleet: &Fleet<'_>, members: &[usize], savings: NanoDollars) -> Result<(), Why> {
     let judged = judged(fleet, members, savings);
-    match judged.into_iter().find(|own| !own.approves()) {
-        Some(own) => Err(Why::Unbalanced {
-            pool: own.pool,
-            score_milli: own.score_milli.unwrap_or(0),
+    match judged.into_iter().find(|(_, judged)| !judged.approves()) {
+        Some((pool, judged)) => Err(Why::Unbalanced {
+            pool: fleet.pools[pool].title(),
+            score_milli: judged.score_milli.unwrap_or(0),
         }),
         None => Ok(()),
     }
@@ -30,7 +30,7 @@ pub(crate) fn check(fleet: &Fleet<'_>, members: &[usize], savings: NanoDollars) 
 /// What a pool thinks of a consolidation that takes nodes from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// The pool.
+    /// The pool, or the node group.
     pub pool: Name,
     /// Its policy.
     pub policy: Policy,
@@ -51,8 +51,12 @@ impl Judgement {
     }
 }
 
-/// What all pools that give nodes think of it.
-pub(crate) fn judged(fleet: &Fleet<'_>, members: &[usize], savings: NanoDollars) -> Vec<Judgement> {
+/// What all pools that give nodes think of it, each with its index.
+pub(crate) fn judged(
+    fleet: &Fleet<'_>,
+    members: &[usize],
+    savings: NanoDollars,
+) -> Vec<(usize, Judgement)> {
     let source = fleet.price(members);
     let mut pools: Vec<usize> = members.iter().map(|m| fleet.members[*m].pool).collect();
     pools.sort_unstable();
@@ -66,14 +70,15 @@ pub(crate) fn judged(fleet: &Fleet<'_>, members: &[usize], savings: NanoDollars)
             / u128::from(source.get().max(1));
         let disruption = own.iter().map(|m| cost::disruption(&fleet.members[*m]));
         let disruption: u128 = disruption.map(u128::from).sum();
-        Judgement {
+        let judgement = Judgement {
             pool: terms.name.clone(),
             policy: terms.policy,
             score_milli: (terms.policy == Policy::Balanced)
                 .then(|| score(fleet, pool, &own, share)),
             savings_milli: milli(share, terms.total_cost.get()),
             disruption_milli: milli(disruption, terms.total_disruption),
-        }
+        };
+        (pool, judgement)
     };
     pools.into_iter().map(judge).collect()
 }

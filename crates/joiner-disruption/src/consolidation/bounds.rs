@@ -107,7 +107,7 @@ impl Rooms {
     }
 
     fn need_of(&self, problem: &Problem, pod: PodIx) -> &Need {
-        let shape = problem.pods[pod.0 as usize].shape;
+        let shape = problem[pod].shape;
         &self.needs[self.of_shape[shape.0 as usize] as usize]
     }
 
@@ -179,7 +179,7 @@ impl Rooms {
 
     /// The hole elsewhere that comes closest to what a pod needs, if it fits none.
     pub(crate) fn largest_hole(&self, fleet: &Fleet<'_>, pod: PodIx) -> Option<Resources> {
-        let own = fleet.problem.pods[pod.0 as usize].node;
+        let own = fleet.problem[pod].node;
         let need = self.need_of(fleet.problem, pod);
         if need.homes.iter().flatten().any(|n| own != Some(NodeIx(*n))) {
             return None;
@@ -324,7 +324,7 @@ fn sold(problem: &Problem, dims: &[ResourceName]) -> Vec<(u64, Vec<u64>)> {
     let mut all = Vec::new();
     for pool in problem.pools.iter().filter(|pool| pool.closed.is_none()) {
         for ty in &pool.types {
-            let ty = &problem.types[ty.0 as usize];
+            let ty = &problem[*ty];
             let Ok(room) = ty.allocatable() else { continue };
             for offering in ty.offerings.iter().filter(|offering| offering.available) {
                 let bought = pool.requirements.iter().all(|r| {

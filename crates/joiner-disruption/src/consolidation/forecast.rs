@@ -30,7 +30,7 @@ pub(crate) fn is_tight(fleet: &Fleet<'_>, rooms: &Rooms, members: &[usize], plan
     let launches = plan.launches.iter().flat_map(|own| &own.pods);
     let placements = plan.placements.iter().flat_map(|own| &own.pods);
     let mut pods: Vec<PodIx> = launches.chain(placements).copied().collect();
-    let name = |pod: &PodIx| &problem.pods[pod.0 as usize].name;
+    let name = |pod: &PodIx| &problem[*pod].name;
     pods.sort_by(|a, b| name(a).cmp(name(b)));
     let (fixed, by_name): (Vec<PodIx>, Vec<PodIx>) =
         (pods.iter()).partition(|pod| is_fixed(problem.shape(**pod)));
@@ -127,9 +127,9 @@ impl<'f> Stage<'f> {
             stage.sites.push(new_site(problem, rooms, launch));
         }
         for pod in pods {
-            let shape = problem.pods[pod.0 as usize].shape;
+            let shape = problem[*pod].shape;
             if !stage.open_to.contains_key(&shape) {
-                let open = stage.takers(&problem.shapes[shape.0 as usize]);
+                let open = stage.takers(&problem[shape]);
                 stage.open_to.insert(shape, open);
             }
         }
@@ -235,9 +235,7 @@ impl<'s, 'f> Scene<'s, 'f> {
             let in_zone = zone.is_none() || stage.sites[*at].zone == zone;
             in_zone && fits(need, &self.free[*at])
         };
-        let takers = stage
-            .open_to
-            .get(&stage.problem.pods[pod.0 as usize].shape)?;
+        let takers = stage.open_to.get(&stage.problem[pod].shape)?;
         let open: Vec<usize> = takers.iter().copied().filter(will_do).collect();
         let owner = stage.owners.get(&pod).filter(|_| shape.spreads.is_empty());
         let counts = owner.and_then(|owner| self.of_owner.get(owner));
@@ -269,7 +267,7 @@ fn emptiness(free: [u64; 2], size: [u64; 2], need: [u64; 2]) -> u64 {
 /// The type and offering that a launch is planned to become.
 fn bought<'p>(problem: &'p Problem, launch: &Launch) -> (&'p InstanceType, Option<&'p Offering>) {
     let (ty, offering) = launch.offering;
-    let ty = &problem.types[ty.0 as usize];
+    let ty = &problem[ty];
     (ty, ty.offerings.get(offering.0 as usize))
 }
 
@@ -296,7 +294,7 @@ fn new_site<'f>(problem: &'f Problem, rooms: &Rooms, launch: &'f Launch) -> Site
 
 /// A new node takes pods of a shape.
 fn is_new_selected(problem: &Problem, launch: &Launch, shape: &PodShape) -> bool {
-    let pool = &problem.pools[launch.pool.0 as usize];
+    let pool = &problem[launch.pool];
     let (ty, offering) = bought(problem, launch);
     let label = |key: &str| -> Option<&str> {
         let sold = offering.and_then(|own| own.labels.get(key));

@@ -30,7 +30,8 @@ pub(crate) use search::{Pass, Report, decide};
 pub fn judgements(fleet: &Fleet<'_>, command: &Command) -> Vec<Judgement> {
     match command.method {
         Method::Multi | Method::Single => {
-            balanced::judged(fleet, &command.members, command.savings())
+            let judged = balanced::judged(fleet, &command.members, command.savings());
+            judged.into_iter().map(|(_, judgement)| judgement).collect()
         }
         Method::Empty | Method::StaticDrift | Method::Drift => Vec::new(),
     }
@@ -162,9 +163,7 @@ fn worth(
 /// one member at a time.
 fn is_one_by_one(fleet: &Fleet<'_>, members: &[usize], launches: &[Launch]) -> bool {
     let shapes = |pods: &mut dyn Iterator<Item = PodIx>| -> Vec<ShapeIx> {
-        let mut all: Vec<ShapeIx> = pods
-            .map(|pod| fleet.problem.pods[pod.0 as usize].shape)
-            .collect();
+        let mut all: Vec<ShapeIx> = pods.map(|pod| fleet.problem[pod].shape).collect();
         all.sort_unstable();
         all
     };
@@ -190,7 +189,7 @@ fn swaps(fleet: &Fleet<'_>, members: &[usize], launches: &[Launch]) -> Vec<usize
     left.sort_by_key(|m| std::cmp::Reverse(cost::disruption(&fleet.members[*m])));
     let mut swapped = Vec::new();
     for launch in launches {
-        let name = &fleet.problem.types[launch.offering.0.0 as usize].name;
+        let name = &fleet.problem[launch.offering.0].name;
         let same = left.iter().position(|m| {
             let member = &fleet.members[*m];
             member.type_name == *name && member.price.is_some_and(|price| launch.price >= price)
@@ -217,7 +216,7 @@ pub(crate) fn pin(
     stranded: &[(PodIx, String)],
     rooms: Option<&bounds::Rooms>,
 ) -> Option<Pin> {
-    let name = |pod: PodIx| &fleet.problem.pods[pod.0 as usize].name;
+    let name = |pod: PodIx| &fleet.problem[pod].name;
     let (pod, because) = stranded.iter().min_by_key(|(pod, _)| name(*pod))?;
     let hole = rooms.and_then(|rooms| rooms.largest_hole(fleet, *pod));
     Some(Pin {
@@ -234,6 +233,7 @@ impl Offer {
     pub(crate) fn command(self, fleet: &Fleet<'_>, rooms: &bounds::Rooms) -> Command {
         let price_before = fleet.price(&self.members);
         let price_after = self.plan.cost.price;
+        let (claims, group_nodes) = fleet.leavers(&self.members);
         let n_pods: usize = (self.members.iter())
             .map(|m| fleet.members[*m].pods.len())
             .sum();
@@ -252,11 +252,8 @@ impl Offer {
         Command {
             reason: Reason::Underutilized,
             method,
-            claims: self
-                .members
-                .iter()
-                .map(|m| fleet.members[*m].claim.clone())
-                .collect(),
+            claims,
+            group_nodes,
             why: format!(
                 "{fate}; ${price_before} an hour before, ${price_after} after; \
                  {} for ${}",

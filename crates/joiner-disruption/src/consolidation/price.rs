@@ -107,7 +107,7 @@ impl Place<'_> {
         }
         let problem = self.fleet.problem;
         let own_price = |ty: TypeIx| {
-            let name = &problem.types[ty.0 as usize].name;
+            let name = &problem[ty].name;
             let members = self.members.iter().map(|m| &self.fleet.members[*m]);
             let same = members.filter(|member| member.type_name == *name);
             same.filter_map(|member| member.price).min()
@@ -142,8 +142,8 @@ fn open<'p>(
     launch: &'p Launch,
     ty: TypeIx,
 ) -> impl Iterator<Item = (u32, &'p Offering)> {
-    let pool = &problem.pools[launch.pool.0 as usize];
-    let offerings = (0u32..).zip(&problem.types[ty.0 as usize].offerings);
+    let pool = &problem[launch.pool];
+    let offerings = (0u32..).zip(&problem[ty].offerings);
     offerings.filter(move |(_, offering)| {
         let holds = |r: &Requirement| {
             let value = offering.labels.get(r.key());
@@ -192,7 +192,7 @@ fn rank(problem: &Problem, launch: &mut Launch) {
     let mut ranked: Vec<_> = (launch.types.iter())
         .filter_map(|ty| {
             let (price, offering) = cheapest(problem, launch, *ty)?;
-            Some((price, &problem.types[ty.0 as usize].name, *ty, offering))
+            Some((price, &problem[*ty].name, *ty, offering))
         })
         .collect();
     ranked.sort();
@@ -215,14 +215,14 @@ fn lacks_values<'p>(
     launch: &Launch,
     types: &[TypeIx],
 ) -> Option<&'p Requirement> {
-    let pool = &problem.pools[launch.pool.0 as usize];
+    let pool = &problem[launch.pool];
     pool.requirements.iter().find(|r| {
         let Some(needed) = r.min_values() else {
             return false;
         };
         let mut values: Vec<&str> = Vec::new();
         for ty in types {
-            let ty = &problem.types[ty.0 as usize];
+            let ty = &problem[*ty];
             if r.key().as_ref() == keys::INSTANCE_TYPE {
                 values.push(&ty.name);
                 continue;

@@ -109,7 +109,7 @@ pub(crate) fn decide<'f>(
     // Whoever was held back by its pool's budget only may go as soon as it is not. The patience of
     // workloads comes back slowly; whoever waits for that is looked at again in time.
     let held = (all.iter()).any(|m| matches!(pass.stays[*m], Some(Why::Budget(..))));
-    let done = !held && (free.iter()).all(|m| memory.tried(&fleet.members[*m].claim));
+    let done = !held && (free.iter()).all(|m| memory.tried(&fleet.members[*m].leaver()));
     if done && !spoken_for(fleet) {
         memory.note_idle(fleet.changed);
     }
@@ -141,8 +141,7 @@ fn held_back<'f>(
 ) -> Option<Why> {
     let member = &fleet.members[m];
     if allowances.left(member.pool, Reason::Underutilized) == 0 {
-        let pool = fleet.terms(member).name.clone();
-        return Some(Why::Budget(pool, Reason::Underutilized));
+        return Some(allowances.why(fleet, member, Reason::Underutilized));
     }
     moves.refused(fleet, m).map(Why::MovedEnough)
 }
@@ -318,17 +317,17 @@ impl Search<'_, '_, '_> {
     /// Looks at nodes one by one, those first that could save most.
     fn singles(&mut self, free: &[usize], memory: &mut Memory) -> Option<Offer> {
         let (fleet, bounds) = (self.pass.fleet, self.pass.bounds);
-        let claim = |m: usize| &fleet.members[m].claim;
-        if free.iter().all(|m| memory.seen(claim(*m))) {
+        let leaver = |m: usize| fleet.members[m].leaver();
+        if free.iter().all(|m| memory.seen(&leaver(*m))) {
             memory.start_round();
         }
         let mut order: Vec<usize> = free.to_vec();
-        order.retain(|m| !memory.tried(claim(*m)));
-        order.sort_by_key(|m| (memory.seen(claim(*m)), Reverse(bounds[*m])));
+        order.retain(|m| !memory.tried(&leaver(*m)));
+        order.sort_by_key(|m| (memory.seen(&leaver(*m)), Reverse(bounds[*m])));
         for m in order {
             if let Some(why) = self.hopeless(m) {
                 self.tell(m, &why);
-                memory.note_kept(claim(m), why);
+                memory.note_kept(&leaver(m), why);
                 continue;
             }
             match self.ask(&[m]) {
@@ -347,7 +346,7 @@ impl Search<'_, '_, '_> {
             }
             if let Some(why) = self.refused.remove(&m) {
                 self.tell(m, &why);
-                memory.note_kept(claim(m), self.with_hole(m, why));
+                memory.note_kept(&leaver(m), self.with_hole(m, why));
             }
         }
         None
@@ -382,9 +381,9 @@ impl Search<'_, '_, '_> {
         };
         let fleet = self.pass.fleet;
         let judged = balanced::judged(fleet, &[m], self.pass.bounds[m]);
-        let judged = judged.into_iter().map(|own| Judgement {
+        let judged = judged.into_iter().map(|(_, judgement)| Judgement {
             score_milli: Some(*score_milli),
-            ..own
+            ..judgement
         });
         let mut report = self.pass.report.borrow_mut();
         report.turned_down.extend(judged);
@@ -415,8 +414,7 @@ impl Search<'_, '_, '_> {
         };
         let fleet = self.pass.fleet;
         let pods = fleet.members[m].pods.iter();
-        let mut same =
-            pods.filter(|moved| fleet.problem.pods[moved.pod.0 as usize].name == found.pod);
+        let mut same = pods.filter(|moved| fleet.problem[moved.pod].name == found.pod);
         if let Some(moved) = same.next() {
             let one = [(moved.pod, String::new())];
             let pinned = pin(fleet, &one, Some(self.pass.rooms));

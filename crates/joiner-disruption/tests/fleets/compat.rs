@@ -131,6 +131,7 @@ fn core_292_without_totals_nothing_is_approved() {
     let none = Command {
         members: Vec::new(),
         claims: Vec::new(),
+        group_nodes: Vec::new(),
         ..only(balanced(one_too_many()).decide())
     };
     assert!(
@@ -193,7 +194,7 @@ fn core_296_offerings_that_are_not_allowed_do_not_count_as_savings() {
     let command = only(stage.decide());
     let launch = &command.plan.launches[0];
     let (ty, offering) = launch.offering;
-    let sold = &stage.problem.types[ty.0 as usize].offerings[offering.0 as usize];
+    let sold = &stage.problem[ty].offerings[offering.0 as usize];
     let paid = sold.labels.get(joiner_model::keys::CAPACITY_TYPE);
     assert_eq!(paid.map(AsRef::as_ref), Some("on-demand"));
     assert_eq!(command.price_after, sold.price);

@@ -9,11 +9,7 @@ use crate::stage::{LARGE, MEDIUM, SMALL, Stage, budget, dollars, of_pool, own, s
 fn types_of(stage: &Stage, command: &joiner_disruption::Command) -> Vec<String> {
     let launches = command.plan.launches.iter();
     let mut names: Vec<String> = launches
-        .map(|l| {
-            stage.problem.types[l.offering.0.0 as usize]
-                .name
-                .to_string()
-        })
+        .map(|l| stage.problem[l.offering.0].name.to_string())
         .collect();
     names.sort();
     names
@@ -41,9 +37,7 @@ fn core_266_a_cheaper_type() {
     assert_eq!(command.why, words);
     // Only types that are sure to be cheaper stay on the list.
     let listed = command.plan.launches[0].types.iter();
-    let listed: Vec<_> = listed
-        .map(|t| stage.problem.types[t.0 as usize].name.as_ref())
-        .collect();
+    let listed: Vec<_> = listed.map(|t| stage.problem[*t].name.as_ref()).collect();
     assert_eq!(listed, ["small", "medium"]);
 }
 

@@ -150,7 +150,7 @@ fn others_need_not_wait_for_empty_nodes() {
     assert_eq!(methods, [Method::Empty, Method::Single]);
     assert_eq!(stage.names(&decision), "bare spare");
     let to = &decision.commands[1].plan.placements[0];
-    let home = &stage.problem.nodes[to.node.0 as usize];
+    let home = &stage.problem[to.node];
     assert_eq!(&*home.name, "home");
     let mut stage = empty_and_spare();
     stage.settings = stage.settings.as_upstream();

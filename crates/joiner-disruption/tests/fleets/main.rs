@@ -9,6 +9,7 @@ mod confirming;
 mod consolidating;
 mod drifting;
 mod emptying;
+mod groups;
 mod moving;
 mod pinning;
 mod properties;

@@ -111,7 +111,7 @@ fn check(stage: &Stage, decision: &Decision) {
 /// No node is replaced by one of the same type at the same price.
 fn no_swap(stage: &Stage, command: &joiner_disruption::Command) {
     for launch in &command.plan.launches {
-        let name = &stage.problem.types[launch.offering.0.0 as usize].name;
+        let name = &stage.problem[launch.offering.0].name;
         for m in &command.members {
             let member = &stage.members[*m];
             let same = member.type_name == *name && member.price == Some(launch.price);

@@ -82,7 +82,7 @@ fn replacement(stage: &mut Stage, gone: &str) -> String {
     let launches = &decision.commands[0].plan.launches;
     assert_eq!(launches.len(), 1, "{launches:?}");
     let types: Vec<&str> = (launches[0].types.iter())
-        .map(|ty| stage.problem.types[ty.0 as usize].name.as_ref())
+        .map(|ty| stage.problem[*ty].name.as_ref())
         .collect();
     let open = |key: &str| open(&launches[0], key);
     format!(

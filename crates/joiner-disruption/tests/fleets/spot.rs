@@ -70,7 +70,7 @@ fn core_268_cut_to_the_cheapest_fifteen() {
         let decision = stage.decide();
         let launch = &decision.commands[0].plan.launches[0];
         let names: Vec<_> = (launch.types.iter())
-            .map(|t| stage.problem.types[t.0 as usize].name.to_string())
+            .map(|t| stage.problem[*t].name.to_string())
             .collect();
         let cheapest: Vec<_> = (0..expected).map(|n| format!("t{n:02}")).collect();
         assert_eq!(names, cheapest, "{min_values:?}");

@@ -1,11 +1,11 @@
 //! A fleet made from a world of the testkit, and what becomes of it when commands are carried out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_disruption::{
-    Budget, Command, Decision, EvictionCost, Fleet, Member, Memory, Method, Moved, PoolTerms,
-    Reason, Settings, cost, decide, question,
+    Budget, Command, Decision, EvictionCost, Fleet, Leaver, Member, Memory, Method, Moved,
+    NodeOwner, PoolTerms, Reason, Settings, cost, decide, question,
 };
 use joiner_model::{Name, NanoDollars, Node, NodeIx, Offering, Pod, PodIx, Problem, keys};
 use joiner_testkit::{InstanceTypeBuilder, NodeBuilder, Outcome, World, instance_type, node};
@@ -108,7 +108,7 @@ impl Stage {
         self.members.push(Member {
             node: ix,
             name: node.name.clone(),
-            claim: format!("claim-{}", node.name).into(),
+            owner: NodeOwner::Claim(format!("claim-{}", node.name).into()),
             pool: self
                 .pools
                 .iter()
@@ -200,6 +200,24 @@ impl Stage {
         self
     }
 
+    /// The same with these members in a node group that keeps so many nodes; they have no claims.
+    pub(crate) fn grouped(mut self, group: &str, min: u32, names: &[&str]) -> Self {
+        self.pools.push(PoolTerms {
+            name: group.into(),
+            group_min: Some(min),
+            ..PoolTerms::default()
+        });
+        let pool = self.pools.len() - 1;
+        for name in names {
+            let member = self.member(name);
+            (member.owner, member.pool) = (NodeOwner::Group(group.into()), pool);
+            let node = member.node;
+            self.problem[node].pool = None;
+        }
+        self.count();
+        self
+    }
+
     /// The same with other settings.
     pub(crate) fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
@@ -259,6 +277,7 @@ impl Stage {
             method: Method::Multi,
             members: Vec::new(),
             claims: Vec::new(),
+            group_nodes: Vec::new(),
             plan,
             is_tight: false,
             from_template: 0,
@@ -298,10 +317,10 @@ impl Stage {
         for m in &command.members {
             let member = &mut self.members[*m];
             (member.in_command, member.deleting) = (true, true);
-            let node = &mut self.problem.nodes[member.node.0 as usize];
+            let node = &mut self.problem[member.node];
             (node.closed, node.pool) = (true, None);
             for moved in &member.pods {
-                self.problem.pods[moved.pod.0 as usize].node = None;
+                self.problem[moved.pod].node = None;
             }
         }
         self.count();
@@ -311,7 +330,7 @@ impl Stage {
     pub(crate) fn apply(&mut self, command: &Command) {
         for placement in &command.plan.placements {
             for pod in &placement.pods {
-                self.problem.pods[pod.0 as usize].node = Some(placement.node);
+                self.problem[*pod].node = Some(placement.node);
             }
         }
         let n_before = self.problem.nodes.len();
@@ -321,15 +340,16 @@ impl Stage {
             let made = launched(&self.problem, launch, self.n_launched);
             self.problem.nodes.push(made);
             for pod in &launch.pods {
-                self.problem.pods[pod.0 as usize].node = Some(node);
+                self.problem[*pod].node = Some(node);
             }
         }
         for m in &command.members {
             let node = &mut self.problem.nodes[self.members[*m].node.0 as usize];
             (node.closed, node.pool) = (true, None);
         }
-        let gone: Vec<Name> = command.claims.clone();
-        self.members.retain(|member| !gone.contains(&member.claim));
+        let gone: BTreeSet<Leaver> = command.leavers().collect();
+        self.members
+            .retain(|member| !gone.contains(&member.leaver()));
         for n in n_before..self.problem.nodes.len() {
             self.join(n);
         }
@@ -350,9 +370,9 @@ fn price_of(problem: &Problem, node: &Node) -> Option<NanoDollars> {
 
 fn launched(problem: &Problem, launch: &joiner_model::Launch, number: usize) -> Node {
     let (ty, offering) = launch.offering;
-    let ty = &problem.types[ty.0 as usize];
+    let ty = &problem[ty];
     let offering = &ty.offerings[offering.0 as usize];
-    let pool = &problem.pools[launch.pool.0 as usize];
+    let pool = &problem[launch.pool];
     let name: Name = format!("new-{number}").into();
     let own = ty
         .labels

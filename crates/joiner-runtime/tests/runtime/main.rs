@@ -1,4 +1,5 @@
-//! Events and elections on the embedded control plane, in virtual time.
+//! Events, elections and metrics of pods on the embedded control plane, in virtual time.
 
 mod election;
 mod events;
+mod metrics_source;

@@ -237,9 +237,7 @@ fn crossed() -> World {
 
 fn type_order(outcome: &Outcome) -> Vec<&str> {
     let types = outcome.plan.launches[0].types.iter();
-    types
-        .map(|ty| &*outcome.problem.types[ty.0 as usize].name)
-        .collect()
+    types.map(|ty| &*outcome.problem[*ty].name).collect()
 }
 
 #[test]

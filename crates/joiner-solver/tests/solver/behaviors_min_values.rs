@@ -29,7 +29,7 @@ fn world(pool: PoolBuilder) -> World {
 /// The distinct values of a label over the types of the first new node.
 fn values(outcome: &Outcome, key: &str) -> BTreeSet<String> {
     let types = outcome.plan.launches[0].types.iter();
-    let types = types.map(|ty| &outcome.problem.types[ty.0 as usize]);
+    let types = types.map(|ty| &outcome.problem[*ty]);
     let found = types.flat_map(|ty| ty.labels.get(key).into_iter().flatten());
     found.map(ToString::to_string).collect()
 }

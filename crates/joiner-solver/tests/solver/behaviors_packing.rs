@@ -14,9 +14,7 @@ fn core_080_small_pods_get_the_cheapest_type() {
     let outcome = world().add(pod("web").cpu("100m")).solve();
     outcome.assert_type("web", "odd").assert_price(0.09);
     let types = outcome.plan.launches[0].types.iter();
-    let names: Vec<_> = types
-        .map(|ty| &*outcome.problem.types[ty.0 as usize].name)
-        .collect();
+    let names: Vec<_> = types.map(|ty| &*outcome.problem[*ty].name).collect();
     assert_eq!(names, ["odd", "small", "medium", "large"]);
     world()
         .add(pod("web").replicas(10).cpu("100m"))

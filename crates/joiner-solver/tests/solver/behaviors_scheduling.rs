@@ -100,7 +100,7 @@ fn may_have_team(outcome: &Outcome, pod: &str, team: &str) -> bool {
     let mut launches = outcome.plan.launches.iter();
     let launch = launches.find(|launch| *launch.name == **name);
     let launch = launch.expect("the pod is on a new node");
-    let template = &outcome.problem.pools[launch.pool.0 as usize].requirements;
+    let template = &outcome.problem[launch.pool].requirements;
     let said = launch.requirements.iter().chain(template.iter());
     let mut said = said.filter(|requirement| &**requirement.key() == TEAM);
     said.all(|requirement| requirement.has(team))

@@ -131,7 +131,7 @@ fn what_the_plan_buys_counts_against_the_limit() {
         .add(pod("web").cpu("1500m"))
         .solve();
     let left = outcome.plan.unplaced[0].pod;
-    let name = outcome.problem.pods[left.0 as usize].name.clone();
+    let name = outcome.problem[left].name.clone();
     let name = name.split_once('/').unwrap().1;
     let found = helps(&outcome, name);
     let raised = "raise the cpu limit of NodePool \"general\" from 2 to 4 => new small at 0.10";

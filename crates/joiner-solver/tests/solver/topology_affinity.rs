@@ -120,7 +120,7 @@ fn core_176_self_affinity_on_a_node() {
         "{outcome}"
     );
     for left in &outcome.plan.unplaced {
-        let name = &outcome.problem.pods[left.pod.0 as usize].name;
+        let name = &outcome.problem[left.pod].name;
         outcome.assert_left_over(name, "affinity");
     }
     let full = world()

@@ -48,7 +48,7 @@ fn left_over(outcome: &Outcome) -> usize {
 fn assert_left(outcome: &Outcome, count: usize, reason: &str) {
     assert_eq!(left_over(outcome), count, "{outcome}");
     for left in &outcome.plan.unplaced {
-        let name = &outcome.problem.pods[left.pod.0 as usize].name;
+        let name = &outcome.problem[left.pod].name;
         outcome.assert_left_over(name, reason);
     }
 }

@@ -190,7 +190,7 @@ fn core_166_a_ratio_of_spot_by_a_custom_label() {
     outcome.assert_price(0.26);
     let mut per_value: BTreeMap<&str, usize> = BTreeMap::new();
     for launch in &outcome.plan.launches {
-        let pool = &outcome.problem.pools[launch.pool.0 as usize];
+        let pool = &outcome.problem[launch.pool];
         let rules = || launch.requirements.iter().chain(pool.requirements.iter());
         let allowed = |value: &&str| rules().filter(|r| &**r.key() == key).all(|r| r.has(value));
         let values: Vec<&str> = ["1", "2", "3", "4", "5"]

@@ -3,18 +3,21 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use joiner_api::labels::IN_TURN;
 use joiner_api::types::{Condition, ConditionStatus, NodeClaim, ObjectMeta};
 use joiner_model::{Name, Resources};
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use super::command::{COMMAND, CommandIntent};
+use super::kind::Kind;
 use super::meta::Meta;
+use super::node::MachineIndex;
+use super::planned::{PLANNED, Planned};
+use super::reading::{Live, Reading};
+use super::shelf::Indexed;
 use crate::names::Names;
 use crate::nodes::ClaimRecord;
-
-/// Annotation of a claim that a command takes away: written when what takes its place has been made,
-/// long before it is deleted.
-pub use joiner_api::labels::ours::COMMAND;
 
 /// A NodeClaim of the cluster.
 #[derive(Clone, Debug)]
@@ -27,6 +30,12 @@ pub struct LiveClaim {
     pub claim: Arc<NodeClaim>,
     /// The machine, once launched.
     pub provider_id: Option<Name>,
+    /// The command that takes it away; none without one, or when that cannot be read.
+    pub command: Option<Arc<CommandIntent>>,
+    /// The offering that the plan counts on; none when that is not said, or cannot be read.
+    pub planned: Option<Box<Planned>>,
+    /// Its node takes the place of others, and waits for its turn to be filled.
+    pub in_turn: bool,
     /// As the planner sees it.
     pub(crate) record: ClaimRecord,
 }
@@ -74,7 +83,7 @@ impl Conditions for LiveClaim {
 
 impl LiveClaim {
     /// Reads a claim; `record` is what the planner made of the same object.
-    pub(crate) fn read(
+    fn new(
         object: &Value,
         record: ClaimRecord,
         names: &mut Names,
@@ -98,7 +107,13 @@ impl LiveClaim {
         let id = status.and_then(|status| status.provider_id.as_deref());
         let mut meta = Meta::read(object, names);
         meta.labels = meta.labels.shared_with(record.labels());
+        let command = meta.annotation(COMMAND).and_then(CommandIntent::parse);
+        let planned = meta.annotation(PLANNED);
+        let planned = planned.and_then(|text| Planned::read(text, names));
         Ok(Self {
+            command: command.map(Arc::new),
+            planned: planned.map(Box::new),
+            in_turn: meta.annotation(IN_TURN) == Some("true"),
             meta,
             provider_id: id.filter(|id| !id.is_empty()).map(Name::from),
             claim: Arc::new(claim),
@@ -139,6 +154,12 @@ impl LiveClaim {
             || self.meta.annotation(COMMAND).is_some()
     }
 
+    /// It says what it is meant to become, whether that can be read or not.
+    #[must_use]
+    pub fn is_planned(&self) -> bool {
+        self.meta.annotation(PLANNED).is_some()
+    }
+
     /// What the cloud said that the machine has.
     #[must_use]
     pub fn capacity(&self) -> &Resources {
@@ -163,5 +184,35 @@ impl LiveClaim {
         let status = self.claim.status.as_ref();
         let conditions = status.and_then(|status| status.conditions.as_deref());
         conditions.unwrap_or_default()
+    }
+}
+
+impl Live for LiveClaim {
+    const KINDS: &'static [Kind] = &[Kind::NodeClaim];
+
+    fn read(object: &Value, reading: &mut Reading<'_>) -> Result<Self, String> {
+        reading.parse(object)?;
+        let record = reading.reader.claims.pop().ok_or("it was not read")?;
+        Self::new(object, record, reading.names()).map_err(|error| error.to_string())
+    }
+
+    fn identity(&self) -> (&Name, u64) {
+        self.meta.identity()
+    }
+
+    fn about(&self) -> Option<&Name> {
+        self.provider_id.as_ref()
+    }
+}
+
+impl Indexed for LiveClaim {
+    type Index = MachineIndex;
+
+    fn enter(&self, name: &Name, index: &mut MachineIndex) {
+        index.enter(self.provider_id.as_ref(), name);
+    }
+
+    fn leave(&self, name: &Name, index: &mut MachineIndex) {
+        index.leave(self.provider_id.as_ref(), name);
     }
 }

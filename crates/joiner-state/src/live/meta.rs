@@ -1,9 +1,11 @@
 //! What every object has.
 
 use jiff::Timestamp;
+use joiner_api::labels::JOINER_PREFIX;
 use joiner_model::{Labels, Name};
 use serde_json::Value;
 
+use super::reading::full_name;
 use crate::names::Names;
 
 /// Metadata of an object, as far as it is used.
@@ -51,12 +53,8 @@ impl Meta {
     pub(crate) fn read(object: &Value, names: &mut Names) -> Self {
         let meta = &object["metadata"];
         let text = |field: &str| meta[field].as_str().unwrap_or_default();
-        let name = match text("namespace") {
-            "" => text("name").into(),
-            namespace => format!("{namespace}/{}", text("name")).into(),
-        };
         Self {
-            name,
+            name: full_name(object),
             uid: text("uid").into(),
             version: text("resourceVersion").parse().unwrap_or(0),
             generation: meta["generation"].as_i64().unwrap_or(0),
@@ -72,6 +70,12 @@ impl Meta {
                 .map(|owner| Owner::read(owner, names))
                 .collect(),
         }
+    }
+
+    /// Uid and version.
+    #[must_use]
+    pub fn identity(&self) -> (&Name, u64) {
+        (&self.uid, self.version)
     }
 
     /// The namespace, empty where there are none.
@@ -134,7 +138,7 @@ fn is_used(key: &str) -> bool {
     let domain = key.split('/').next().unwrap_or_default();
     domain.ends_with("karpenter.sh")
         || domain.ends_with("karpenter.k8s.aws")
-        || domain.ends_with("joiner.dev")
+        || key.contains(JOINER_PREFIX)
         || domain.ends_with("kwok.x-k8s.io")
         || key == joiner_api::labels::POD_DELETION_COST
 }

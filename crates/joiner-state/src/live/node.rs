@@ -1,5 +1,6 @@
 //! Nodes.
 
+use imbl::OrdSet;
 use jiff::Timestamp;
 use joiner_api::labels::KnownTaint;
 use joiner_api::types::Taint;
@@ -7,7 +8,10 @@ use joiner_model::{Name, Resources};
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use super::kind::Kind;
 use super::meta::{Meta, list, time};
+use super::reading::{Live, Reading};
+use super::shelf::Indexed;
 use crate::names::Names;
 use crate::nodes::NodeRecord;
 
@@ -41,7 +45,7 @@ pub struct LiveNode {
 
 impl LiveNode {
     /// Reads a node; `record` is what the planner made of the same object.
-    pub(crate) fn read(object: &Value, record: NodeRecord, names: &mut Names) -> Self {
+    fn new(object: &Value, record: NodeRecord, names: &mut Names) -> Self {
         let spec = &object["spec"];
         let id = spec["providerID"].as_str().filter(|id| !id.is_empty());
         let conditions = list(&object["status"]["conditions"]).map(|condition| NodeCondition {
@@ -112,5 +116,56 @@ impl LiveNode {
     #[must_use]
     pub fn says(&self, label: &str) -> bool {
         self.meta.label(label) == Some("true")
+    }
+}
+
+/// Objects by the id of the machine that they stand for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MachineIndex {
+    /// (provider id, object).
+    pub(super) ids: OrdSet<(Name, Name)>,
+}
+
+impl MachineIndex {
+    pub(super) fn enter(&mut self, id: Option<&Name>, name: &Name) {
+        if let Some(id) = id {
+            self.ids.insert((id.clone(), name.clone()));
+        }
+    }
+
+    pub(super) fn leave(&mut self, id: Option<&Name>, name: &Name) {
+        if let Some(id) = id {
+            self.ids.remove(&(id.clone(), name.clone()));
+        }
+    }
+}
+
+impl Live for LiveNode {
+    const KINDS: &'static [Kind] = &[Kind::Node];
+
+    fn read(object: &Value, reading: &mut Reading<'_>) -> Result<Self, String> {
+        reading.parse(object)?;
+        let record = reading.reader.nodes.pop().ok_or("it was not read")?;
+        Ok(Self::new(object, record, reading.names()))
+    }
+
+    fn identity(&self) -> (&Name, u64) {
+        self.meta.identity()
+    }
+
+    fn about(&self) -> Option<&Name> {
+        self.provider_id.as_ref()
+    }
+}
+
+impl Indexed for LiveNode {
+    type Index = MachineIndex;
+
+    fn enter(&self, name: &Name, index: &mut MachineIndex) {
+        index.enter(self.provider_id.as_ref(), name);
+    }
+
+    fn leave(&self, name: &Name, index: &mut MachineIndex) {
+        index.leave(self.provider_id.as_ref(), name);
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use joiner_model::{InstanceType, Name};
 
+use super::LiveOverlay;
 use super::snapshot::Snapshot;
+use crate::error::ReadError;
 use crate::overlay::{fault, judged};
 use crate::pools::NodeClassRef;
 use crate::problem::Catalog;
@@ -24,30 +26,29 @@ pub enum OverlayVerdict {
 impl Snapshot {
     /// What becomes of each overlay, by the rules of [`Snapshot::problem`]. Pools whose class has
     /// no catalog say nothing.
-    #[must_use]
+    ///
+    /// # Errors
+    /// When the cluster cannot be made a problem.
     pub fn overlay_verdicts(
         &self,
         catalogs: &BTreeMap<NodeClassRef, Arc<Vec<InstanceType>>>,
-    ) -> BTreeMap<Name, OverlayVerdict> {
+    ) -> Result<BTreeMap<Name, OverlayVerdict>, ReadError> {
         let (objects, overlays) = (*self.ground()).clone().without_overlays();
         let mut catalog = Catalog::default();
         for (class, types) in catalogs {
-            catalog = catalog.with_class(class.clone(), types.as_ref().clone());
+            catalog = catalog.with_class(class.clone(), Arc::clone(types));
         }
-        let problem = objects.problem(catalog).unwrap_or_default().problem;
+        let problem = objects.problem(catalog)?.problem;
         let judged = judged(overlays, &problem);
         let in_conflict: BTreeSet<&Name> =
             judged.conflicts.iter().map(|own| &own.overlay).collect();
-        let verdict = |name: &Name, object: &serde_json::Value| match fault(object) {
+        let verdict = |own: &LiveOverlay| match fault(&own.overlay) {
             Some(why) => OverlayVerdict::Invalid(why),
-            None if in_conflict.contains(name) => OverlayVerdict::Conflict,
+            None if in_conflict.contains(&own.meta.name) => OverlayVerdict::Conflict,
             None => OverlayVerdict::Good,
         };
-        self.overlays()
-            .map(|own| {
-                let object = serde_json::to_value(&*own.overlay).unwrap_or_default();
-                (own.meta.name.clone(), verdict(&own.meta.name, &object))
-            })
-            .collect()
+        let verdicts = self.overlays();
+        let verdicts = verdicts.map(|own| (own.meta.name.clone(), verdict(own)));
+        Ok(verdicts.collect())
     }
 }

@@ -3,15 +3,36 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use imbl::OrdSet;
 use jiff::Timestamp;
 use joiner_api::labels::{DISRUPTED_TAINT, DO_NOT_DISRUPT, POD_DELETION_COST};
 use joiner_api::types::DurationText;
 use joiner_model::{Effect, Name, Precedence, Resources, Taint, Toleration, tolerates_all};
 use serde_json::Value;
 
-use super::meta::{Owner, list, time};
-use crate::draft::Draft;
-use crate::objects::PodRecord;
+use super::kind::Kind;
+use super::meta::{list, time};
+use super::owners::PodOwner;
+use super::reading::{Live, Reading};
+use super::shelf::Indexed;
+use crate::containers::PodContainer;
+use crate::documents::Document;
+use crate::draft::{Draft, DraftIx};
+use crate::error::{Place, ReadError};
+use crate::objects::{PodParts, PodRecord, Stage};
+use crate::pod::VolumeUse;
+use crate::wire;
+
+/// Pods by what else they are looked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PodIndex {
+    /// (node, pod).
+    pub(super) bound: OrdSet<(Name, Name)>,
+    /// Pods that wait for a node to be bought.
+    pub(super) waiting: OrdSet<Name>,
+    /// Pods that the scheduler has not come to yet.
+    pub(super) fresh: OrdSet<Name>,
+}
 
 /// Where a pod is in its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,7 +79,7 @@ pub struct LivePod {
     /// When it is to be gone, once somebody asked for its deletion; its grace is in it.
     pub deleting: Option<Timestamp>,
     /// The owner in control.
-    pub owner: Option<Arc<Owner>>,
+    pub owner: Option<Arc<PodOwner>>,
     /// Phase.
     pub phase: Phase,
     /// The node it is bound to.
@@ -95,44 +116,61 @@ pub struct LivePod {
     pub elsewhere: bool,
     /// What it asks for, shared by all that look alike.
     pub(crate) draft: Arc<Draft>,
-    /// As the planner sees it; the index of the draft in it means nothing.
-    pub(crate) record: PodRecord,
+    /// What it mounts through claims.
+    volumes: Box<[VolumeUse]>,
+    /// Where it stands, as the planner sees it.
+    stage: Stage,
 }
 
 impl LivePod {
-    /// Reads a pod; `record` and `draft` are what the planner made of the same object.
-    pub(crate) fn read(
+    /// Reads what is left to read of a pod; `pod` and `parts` are what the planner has read.
+    fn new(
         object: &Value,
-        record: PodRecord,
-        draft: Arc<Draft>,
-        owner: Option<Arc<Owner>>,
+        pod: &wire::pod::Pod<'_>,
+        parts: PodParts,
+        reading: &mut Reading<'_>,
     ) -> Self {
         let (meta, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let condition =
-            |kind: &str| list(&status["conditions"]).find(|own| own["type"].as_str() == Some(kind));
+        let name = reading.name.clone();
+        let namespace = name.split_once('/').map_or("", |(namespace, _)| namespace);
+        let owner = (reading.owners).of(object, namespace, &mut reading.reader.names);
+        let draft = reading.reader.drafts.shared(parts.draft);
+        let told = pod.metadata.as_ref();
+        let at = |text: &Option<wire::Text<'_>>| text.as_deref()?.parse().ok();
+        let asked = pod.spec.as_ref();
+        let class = asked.map_or("", |value| wire::text(&value.priority_class_name));
+        let condition = |kind: &str| {
+            list(&status["conditions"]).find(|value| value["type"].as_str() == Some(kind))
+        };
         let scheduled = condition("PodScheduled");
-        let holds = |own: &&Value| own["status"].as_str() == Some("True");
-        let since = |own: &Value| time(&own["lastTransitionTime"]).unwrap_or(Timestamp::UNIX_EPOCH);
-        let class = text(&spec["priorityClassName"]);
+        let holds = |value: &&Value| value["status"].as_str() == Some("True");
+        let since =
+            |value: &Value| time(&value["lastTransitionTime"]).unwrap_or(Timestamp::UNIX_EPOCH);
         let nominated = status["nominatedNodeName"].as_str();
         let nominated = nominated.filter(|node| !node.is_empty());
         // What we proposed to the scheduler is a hint, and no promise.
-        let proposal = condition(PROPOSED).and_then(|own| own["message"].as_str());
+        let proposal = condition(PROPOSED).and_then(|value| value["message"].as_str());
         let is_proposed = nominated.is_some() && proposal == nominated;
         Self {
-            name: record.name.clone(),
+            name,
             uid: text(&meta["uid"]).into(),
             version: text(&meta["resourceVersion"]).parse().unwrap_or(0),
-            created: time(&meta["creationTimestamp"]).unwrap_or(Timestamp::UNIX_EPOCH),
-            deleting: time(&meta["deletionTimestamp"]),
-            phase: phase(&status["phase"]),
-            node: record.node.clone(),
+            created: told
+                .and_then(|value| at(&value.creation_timestamp))
+                .unwrap_or(Timestamp::UNIX_EPOCH),
+            deleting: told.and_then(|value| at(&value.deletion_timestamp)),
+            phase: phase(
+                pod.status
+                    .as_ref()
+                    .map_or("", |value| wire::text(&value.phase)),
+            ),
+            node: parts.node,
             nominated: nominated.filter(|_| !is_proposed).map(Name::from),
             proposed: nominated.filter(|_| is_proposed).map(Name::from),
             looked_at: scheduled.is_some(),
             unschedulable: scheduled
-                .is_some_and(|own| own["reason"].as_str() == Some("Unschedulable")),
+                .is_some_and(|value| value["reason"].as_str() == Some("Unschedulable")),
             ready: condition("Ready").filter(holds).map(since),
             scheduled: scheduled.filter(holds).map(since),
             started: time(&status["startTime"]),
@@ -147,19 +185,30 @@ impl LivePod {
             deletion_cost: text(&meta["annotations"][POD_DELETION_COST])
                 .parse()
                 .unwrap_or(0),
-            priority: spec["priority"]
-                .as_i64()
-                .map_or(0, |own| i32::try_from(own).unwrap_or(i32::MAX)),
-            critical: matches!(
-                class.as_str(),
-                "system-cluster-critical" | "system-node-critical"
-            ),
+            priority: asked.and_then(|value| value.priority).unwrap_or(0),
+            critical: matches!(class, "system-cluster-critical" | "system-node-critical"),
             tolerates_disrupted: tolerates_disrupted(&draft.shape.tolerations),
             mirror: meta["annotations"]["kubernetes.io/config.mirror"].is_string()
-                || owner.as_ref().is_some_and(|own| &*own.kind == "Node"),
+                || owner.as_ref().is_some_and(|value| &*value.kind == "Node"),
             owner,
             draft,
-            record,
+            volumes: parts.volumes,
+            stage: parts.stage,
+        }
+    }
+
+    /// What the planner is told of it, where its draft has this index there.
+    pub(super) fn record(&self, draft: DraftIx) -> PodRecord {
+        let owner = self.owner.as_deref();
+        PodRecord {
+            name: self.name.clone(),
+            draft,
+            node: self.node.clone(),
+            owner: owner.map(|value| value.planned.clone()),
+            volumes: self.volumes.clone(),
+            created: self.is_daemon().then_some(self.created),
+            stage: self.stage,
+            is_selected_by_owner: owner.is_some_and(|value| value.tells_pods),
         }
     }
 
@@ -197,6 +246,12 @@ impl LivePod {
         &self.draft.limits
     }
 
+    /// Its containers: first those that run on, then those before them.
+    #[must_use]
+    pub fn containers(&self) -> &[PodContainer] {
+        &self.draft.containers
+    }
+
     /// Its labels.
     #[must_use]
     pub fn labels(&self) -> &joiner_model::Labels {
@@ -211,7 +266,10 @@ impl LivePod {
 
     /// Claims it mounts, as `namespace/name`.
     pub fn volume_claims(&self) -> impl Iterator<Item = Name> {
-        self.record.claim_names(self.namespace(), self.own_name())
+        let (namespace, pod) = (self.namespace(), self.own_name());
+        self.volumes
+            .iter()
+            .map(move |value| value.claim(namespace, pod))
     }
 
     /// It ran to its end.
@@ -235,7 +293,9 @@ impl LivePod {
     /// True when a pod of this kind of owner.
     #[must_use]
     pub fn owned_by(&self, kind: &str) -> bool {
-        self.owner.as_ref().is_some_and(|own| &*own.kind == kind)
+        self.owner
+            .as_ref()
+            .is_some_and(|value| &*value.kind == kind)
     }
 
     /// A node is to be bought for it: it waits, and the scheduler found no place.
@@ -269,12 +329,12 @@ impl LivePod {
     /// the other may go to will do.
     #[must_use]
     pub(crate) fn is_easier_than(&self, other: &Self) -> bool {
-        let (own, harder) = (&self.draft.shape, &other.draft.shape);
+        let (value, harder) = (&self.draft.shape, &other.draft.shape);
         self.is_content()
             && self.elsewhere == other.elsewhere
             && self.priority >= other.priority
-            && own.requests.fits(&harder.requests)
-            && (harder.tolerations.iter()).all(|one| own.tolerations.contains(one))
+            && value.requests.fits(&harder.requests)
+            && (harder.tolerations.iter()).all(|one| value.tolerations.contains(one))
     }
 
     /// It takes any node that has room and no taints.
@@ -284,7 +344,7 @@ impl LivePod {
             && shape.ports.is_empty()
             && self.draft.runtime_class.is_none()
             && self.draft.ignored.is_none()
-            && self.record.volumes.is_empty()
+            && self.volumes.is_empty()
     }
 
     /// It would need a place elsewhere if its node went.
@@ -318,12 +378,57 @@ impl LivePod {
     }
 }
 
-fn phase(value: &Value) -> Phase {
-    match value.as_str() {
-        Some("Running") => Phase::Running,
-        Some("Succeeded") => Phase::Succeeded,
-        Some("Failed") => Phase::Failed,
-        Some("Unknown") => Phase::Unknown,
+impl Live for LivePod {
+    const KINDS: &'static [Kind] = &[Kind::Pod];
+
+    fn read(object: &Value, reading: &mut Reading<'_>) -> Result<Self, String> {
+        let name = reading.name.clone();
+        let said = |error: ReadError| error.of(format!("Pod {name}")).to_string();
+        let pod = Document::Value(object).parse(&Place::default());
+        let pod: wire::pod::Pod<'_> = pod.map_err(|error| error.to_string())?;
+        let parts = reading.reader.pod_parts(&pod, &name).map_err(said)?;
+        Ok(Self::new(object, &pod, parts, reading))
+    }
+
+    fn identity(&self) -> (&Name, u64) {
+        (&self.uid, self.version)
+    }
+
+    fn about(&self) -> Option<&Name> {
+        self.node.as_ref()
+    }
+}
+
+impl Indexed for LivePod {
+    type Index = PodIndex;
+
+    fn enter(&self, name: &Name, index: &mut PodIndex) {
+        if let Some(node) = &self.node {
+            index.bound.insert((node.clone(), name.clone()));
+        }
+        if self.is_provisionable() {
+            index.waiting.insert(name.clone());
+        }
+        if self.is_fresh() {
+            index.fresh.insert(name.clone());
+        }
+    }
+
+    fn leave(&self, name: &Name, index: &mut PodIndex) {
+        if let Some(node) = &self.node {
+            index.bound.remove(&(node.clone(), name.clone()));
+        }
+        index.waiting.remove(name);
+        index.fresh.remove(name);
+    }
+}
+
+fn phase(text: &str) -> Phase {
+    match text {
+        "Running" => Phase::Running,
+        "Succeeded" => Phase::Succeeded,
+        "Failed" => Phase::Failed,
+        "Unknown" => Phase::Unknown,
         _ => Phase::Pending,
     }
 }

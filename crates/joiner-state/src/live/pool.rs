@@ -8,8 +8,11 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::claim::Conditions;
-use super::meta::Meta;
-use crate::names::Names;
+use super::kind::Kind;
+use super::meta::{Meta, list};
+use super::reading::{Live, Reading, accept};
+use super::surge::asks_for_surge;
+use crate::objects::Objects;
 use crate::pools::NodeClassRef;
 
 /// A NodePool of the cluster.
@@ -21,24 +24,42 @@ pub struct LivePool {
     pub pool: Arc<NodePool>,
     /// Its class.
     pub class: NodeClassRef,
+    /// Whether Deployments get another pod before one on its nodes has to go; none when it says nothing.
+    pub surge_on_move: Option<bool>,
 }
 
-impl LivePool {
-    pub(crate) fn read(object: &Value, names: &mut Names) -> Result<Self, serde_json::Error> {
-        let mut pool = NodePool::deserialize(object)?;
+impl Live for LivePool {
+    const KINDS: &'static [Kind] = &[Kind::NodePool];
+    const IS_GROUND: bool = true;
+
+    fn read(object: &Value, reading: &mut Reading<'_>) -> Result<Self, String> {
+        let mut pool = NodePool::deserialize(object).map_err(|error| error.to_string())?;
         pool.metadata.managed_fields = Vec::new();
         let class = &pool.spec.template.spec.node_class_ref;
+        let meta = reading.meta(object);
         Ok(Self {
-            meta: Meta::read(object, names),
+            surge_on_move: asks_for_surge(&meta),
+            meta,
             class: NodeClassRef {
-                group: names.get(&class.group),
-                kind: names.get(&class.kind),
-                name: names.get(&class.name),
+                group: reading.text(&class.group),
+                kind: reading.text(&class.kind),
+                name: reading.text(&class.name),
             },
             pool: Arc::new(pool),
         })
     }
 
+    fn identity(&self) -> (&Name, u64) {
+        self.meta.identity()
+    }
+
+    fn add_to(&self, objects: &mut Objects) {
+        // The server has admitted it; what is odd about it all the same is left out.
+        let _ = objects.add_admitted_pool(&self.pool);
+    }
+}
+
+impl LivePool {
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &Name {
@@ -134,31 +155,55 @@ pub struct LiveClass {
     pub conditions: Vec<Condition>,
 }
 
-impl LiveClass {
-    pub(crate) fn read(object: &Value, names: &mut Names) -> Self {
-        let api_version = object["apiVersion"].as_str().unwrap_or_default();
-        let meta = Meta::read(object, names);
-        let conditions = object["status"]["conditions"].as_array();
-        let conditions = conditions
-            .into_iter()
-            .flatten()
-            .filter_map(|condition| Condition::deserialize(condition).ok());
+impl Live for LiveClass {
+    const KINDS: &'static [Kind] = &[Kind::NodeClass];
+    const IS_GROUND: bool = true;
+
+    fn name_of(object: &Value) -> Name {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
+        format!("{}/{kind}/{name}", group(object)).into()
+    }
+
+    fn read(object: &Value, reading: &mut Reading<'_>) -> Result<Self, String> {
+        let meta = reading.meta(object);
+        let conditions = list(&object["status"]["conditions"]);
+        let conditions = conditions.filter_map(|own| Condition::deserialize(own).ok());
+        let conditions = conditions.collect();
+        let reference = NodeClassRef {
+            group: reading.text(group(object)),
+            kind: reading.text(object["kind"].as_str().unwrap_or_default()),
+            name: meta.name.clone(),
+        };
         let mut object = object.clone();
         if let Some(meta) = object["metadata"].as_object_mut() {
             meta.remove("managedFields");
         }
-        Self {
-            reference: NodeClassRef {
-                group: names.get(api_version.split_once('/').map_or("", |(group, _)| group)),
-                kind: names.get(object["kind"].as_str().unwrap_or_default()),
-                name: meta.name.clone(),
-            },
-            conditions: conditions.collect(),
+        Ok(Self {
+            reference,
+            conditions,
             meta,
             object: Arc::new(object),
-        }
+        })
     }
 
+    fn identity(&self) -> (&Name, u64) {
+        self.meta.identity()
+    }
+
+    fn add_to(&self, objects: &mut Objects) {
+        // The server has admitted it; what is odd about it all the same is left out.
+        let _ = accept(objects, &self.object);
+    }
+}
+
+/// The API group of an object.
+fn group(object: &Value) -> &str {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    version.split_once('/').map_or("", |(group, _)| group)
+}
+
+impl LiveClass {
     /// `group/Kind/name`, its key in snapshots.
     #[must_use]
     pub fn key(reference: &NodeClassRef) -> Name {

@@ -5,23 +5,18 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use joiner_api::labels::UNREGISTERED_TAINT;
-use joiner_model::{
-    InstanceType, Labels, Name, Node, NodeIx, OfferingIx, Policy, Problem, TypeIx, keys,
-};
+use joiner_model::{InstanceType, Labels, Name, Node, NodeIx, Policy, Problem, TypeIx, keys};
 use serde_json::Value;
 
 use super::claim::Conditions as _;
+use super::reading::accept;
 use super::snapshot::Snapshot;
 use super::{LiveClaim, LiveNode, LivePod};
-use crate::documents::{Document, Header, Sink as _};
 use crate::draft::DraftIx;
-use crate::error::Place;
+use crate::error::ReadError;
 use crate::objects::{Objects, Stage};
 use crate::pools::NodeClassRef;
 use crate::problem::Catalog;
-
-/// Annotation of a claim: the offering that the plan counts on, as `type/zone/capacity-type`.
-pub use joiner_api::labels::ours::PLANNED;
 
 /// A pod that does not exist: headroom.
 #[derive(Clone, Debug)]
@@ -104,8 +99,10 @@ impl Snapshot {
     }
 
     /// The problem of finding a place for every pod that waits for one.
-    #[must_use]
-    pub fn problem(&self, ask: &Ask<'_>) -> Asked {
+    ///
+    /// # Errors
+    /// When there are more pods than can be planned for.
+    pub fn problem(&self, ask: &Ask<'_>) -> Result<Asked, ReadError> {
         let mut objects = (*self.ground()).clone();
         objects.spread_defaults.clone_from(&self.spread_defaults);
         objects.choices.clone_from(&self.choices);
@@ -116,10 +113,9 @@ impl Snapshot {
         let headroom = add_headroom(&mut objects, ask.headroom);
         let mut catalog = Catalog::default();
         for (class, types) in ask.catalogs {
-            catalog = catalog.with_class(class.clone(), types.as_ref().clone());
+            catalog = catalog.with_class(class.clone(), Arc::clone(types));
         }
-        // Too many pods is the only way to fail, and more than a cluster can have.
-        let mut problem = objects.problem(catalog).unwrap_or_default().problem;
+        let mut problem = objects.problem(catalog)?.problem;
         problem.policy = ask.policy;
         for node in &mut problem.nodes {
             if leaving.contains(&node.name) {
@@ -141,36 +137,12 @@ impl Snapshot {
             }
         }
         asked.problem = problem;
-        asked
+        Ok(asked)
     }
 
     fn leaving(&self) -> BTreeSet<Name> {
         let going = self.leaving_nodes();
         going.map(|node| node.name().clone()).collect()
-    }
-
-    /// Everything but pods, nodes and claims: read once for all snapshots that have the same.
-    pub(super) fn ground(&self) -> Arc<Objects> {
-        let read = || {
-            let mut objects = Objects::trusting();
-            let pools = self
-                .pools
-                .values()
-                .map(|own| serde_json::to_value(&*own.pool));
-            let overlays = self.overlays.values();
-            let overlays = overlays.map(|own| serde_json::to_value(&*own.overlay));
-            for object in pools.chain(overlays).flatten() {
-                add(&mut objects, &object);
-            }
-            for object in self.others.values() {
-                add(&mut objects, object);
-            }
-            for class in self.classes.values() {
-                add(&mut objects, &class.object);
-            }
-            Arc::new(objects)
-        };
-        self.ground.get_or_init(read).clone()
     }
 
     fn add_nodes(&self, objects: &mut Objects, leaving: &BTreeSet<Name>) {
@@ -206,15 +178,14 @@ impl Snapshot {
             .collect();
         let doomed: BTreeSet<&Name> = self.doomed().iter().map(|pod| &pod.name).collect();
         for pod in self.pods.values() {
-            let waits = self.waiting.contains(&pod.name) || doomed.contains(&pod.name);
+            let waits = self.pods.index.waiting.contains(&pod.name) || doomed.contains(&pod.name);
             if !waits && pod.node.is_none() {
                 continue;
             }
             let ix = *drafts
                 .entry(Arc::as_ptr(&pod.draft))
                 .or_insert_with(|| objects.drafts.push(Arc::clone(&pod.draft)));
-            let mut record = pod.record.clone();
-            record.draft = ix;
+            let mut record = pod.record(ix);
             if moving.contains(&pod.name) {
                 record.node = None;
                 record.stage = Stage::Live;
@@ -230,7 +201,7 @@ impl Snapshot {
         catalogs: &BTreeMap<NodeClassRef, Arc<Vec<InstanceType>>>,
     ) {
         for pool in &mut problem.pools {
-            let Some(live) = self.pools.get(&pool.name) else {
+            let Some(live) = self.pool(&pool.name) else {
                 continue;
             };
             if !catalogs.contains_key(&live.class) {
@@ -276,20 +247,14 @@ fn is_unregistered(node: &LiveNode) -> bool {
 
 /// The node that a claim is meant to become.
 fn planned(claim: &LiveClaim, problem: &Problem) -> Option<Node> {
-    let mut parts = claim.meta.annotation(PLANNED)?.splitn(3, '/');
-    let (name, zone, capacity_type) = (parts.next()?, parts.next()?, parts.next()?);
+    let planned = claim.planned.as_deref()?;
     let pool = problem
         .pools
         .iter()
         .find(|pool| Some(&*pool.name) == claim.pool())?;
-    let is_named = |ix: &&TypeIx| &*problem.types[ix.0 as usize].name == name;
-    let instance_type = &problem.types[pool.types.iter().find(is_named)?.0 as usize];
-    let has = |labels: &Labels, key: &str, value: &str| {
-        labels.get(key).is_some_and(|own| &**own == value)
-    };
-    let offering = instance_type.offerings.iter().find(|own| {
-        has(&own.labels, keys::ZONE, zone) && has(&own.labels, keys::CAPACITY_TYPE, capacity_type)
-    })?;
+    let is_named = |ix: &&TypeIx| problem[**ix].name == planned.instance_type;
+    let instance_type = &problem[*pool.types.iter().find(is_named)?];
+    let offering = instance_type.offerings.iter().find(|own| planned.is(own))?;
     let single = |(key, values): (&Name, &Vec<Name>)| match values.as_slice() {
         [value] => Some((key.clone(), value.clone())),
         _ => None,
@@ -315,30 +280,12 @@ fn planned(claim: &LiveClaim, problem: &Problem) -> Option<Node> {
     })
 }
 
-/// The value of [`PLANNED`] for an offering.
-#[must_use]
-pub fn planned_text(instance_type: &InstanceType, offering: OfferingIx) -> Option<String> {
-    let offering = instance_type.offerings.get(offering.0 as usize)?;
-    let label = |key: &str| offering.labels.get(key).map_or("", AsRef::as_ref);
-    let (zone, capacity_type) = (label(keys::ZONE), label(keys::CAPACITY_TYPE));
-    Some(format!("{}/{zone}/{capacity_type}", instance_type.name))
-}
-
-fn add(objects: &mut Objects, object: &Value) {
-    let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
-    let header = Header {
-        api_version: text("apiVersion"),
-        kind: text("kind"),
-    };
-    // The server has admitted it; what is odd about it all the same is left out.
-    let _ = objects.accept(&header, Document::Value(object), &Place::default());
-}
-
 fn add_headroom(objects: &mut Objects, pods: &[VirtualPod]) -> BTreeSet<Name> {
     let mut names = BTreeSet::new();
     for pod in pods {
         let before = objects.pods.len();
-        add(objects, &pod.object);
+        // The server has admitted it; what is odd about it all the same is left out.
+        let _ = accept(objects, &pod.object);
         if let Some(record) = objects.pods.get(before) {
             names.insert(record.name.clone());
         }

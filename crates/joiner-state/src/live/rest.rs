@@ -7,9 +7,11 @@ use joiner_model::{Name, Selector};
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use super::kind::Kind;
 use super::meta::Meta;
 use super::pod::LivePod;
-use crate::names::Names;
+use super::reading::{Live, Reading, accept};
+use crate::objects::Objects;
 
 /// A pod disruption budget.
 #[derive(Clone, Debug)]
@@ -33,18 +35,32 @@ impl LiveBudget {
     pub fn lets_go(&self, pod: &LivePod) -> bool {
         self.spares_unready && pod.ready.is_none()
     }
+}
 
-    pub(crate) fn read(object: &Value, selector: Option<Selector>, names: &mut Names) -> Self {
+impl Live for LiveBudget {
+    const KINDS: &'static [Kind] = &[Kind::PodDisruptionBudget];
+
+    fn read(object: &Value, reading: &mut Reading<'_>) -> Result<Self, String> {
         let spec = &object["spec"];
         let none = |value: &Value| value.as_i64() == Some(0) || value.as_str() == Some("0%");
-        Self {
-            meta: Meta::read(object, names),
+        // One without a selector is about no pods.
+        let selector = &spec["selector"];
+        let selector = match selector.is_null() {
+            true => None,
+            false => reading.selector(selector)?,
+        };
+        Ok(Self {
+            meta: reading.meta(object),
             selector,
             allowed: object["status"]["disruptionsAllowed"].as_i64().unwrap_or(0),
             blocks_always: none(&spec["maxUnavailable"])
                 || spec["minAvailable"].as_str() == Some("100%"),
             spares_unready: spec["unhealthyPodEvictionPolicy"].as_str() == Some("AlwaysAllow"),
-        }
+        })
+    }
+
+    fn identity(&self) -> (&Name, u64) {
+        self.meta.identity()
     }
 }
 
@@ -59,15 +75,25 @@ pub struct LiveAttachment {
     pub volume: Name,
 }
 
-impl LiveAttachment {
-    pub(crate) fn read(object: &Value, names: &mut Names) -> Self {
+impl Live for LiveAttachment {
+    const KINDS: &'static [Kind] = &[Kind::VolumeAttachment];
+
+    fn read(object: &Value, reading: &mut Reading<'_>) -> Result<Self, String> {
         let spec = &object["spec"];
         let volume = &spec["source"]["persistentVolumeName"];
-        Self {
-            meta: Meta::read(object, names),
-            node: names.get(spec["nodeName"].as_str().unwrap_or_default()),
-            volume: names.get(volume.as_str().unwrap_or_default()),
-        }
+        Ok(Self {
+            meta: reading.meta(object),
+            node: reading.text(spec["nodeName"].as_str().unwrap_or_default()),
+            volume: reading.text(volume.as_str().unwrap_or_default()),
+        })
+    }
+
+    fn identity(&self) -> (&Name, u64) {
+        self.meta.identity()
+    }
+
+    fn about(&self) -> Option<&Name> {
+        Some(&self.node)
     }
 }
 
@@ -80,12 +106,25 @@ pub struct LiveOverlay {
     pub overlay: Arc<NodeOverlay>,
 }
 
-impl LiveOverlay {
-    pub(crate) fn read(object: &Value, names: &mut Names) -> Result<Self, serde_json::Error> {
+impl Live for LiveOverlay {
+    const KINDS: &'static [Kind] = &[Kind::NodeOverlay];
+    const IS_GROUND: bool = true;
+
+    fn read(object: &Value, reading: &mut Reading<'_>) -> Result<Self, String> {
+        let overlay = NodeOverlay::deserialize(object).map_err(|error| error.to_string())?;
         Ok(Self {
-            meta: Meta::read(object, names),
-            overlay: Arc::new(NodeOverlay::deserialize(object)?),
+            meta: reading.meta(object),
+            overlay: Arc::new(overlay),
         })
+    }
+
+    fn identity(&self) -> (&Name, u64) {
+        self.meta.identity()
+    }
+
+    fn add_to(&self, objects: &mut Objects) {
+        // The server has admitted it; what is odd about it all the same is left out.
+        let _ = objects.add_admitted_overlay(&self.overlay);
     }
 }
 
@@ -98,12 +137,19 @@ pub struct LiveBuffer {
     pub buffer: Arc<CapacityBuffer>,
 }
 
-impl LiveBuffer {
-    pub(crate) fn read(object: &Value, names: &mut Names) -> Result<Self, serde_json::Error> {
+impl Live for LiveBuffer {
+    const KINDS: &'static [Kind] = &[Kind::CapacityBuffer];
+
+    fn read(object: &Value, reading: &mut Reading<'_>) -> Result<Self, String> {
+        let buffer = CapacityBuffer::deserialize(object).map_err(|error| error.to_string())?;
         Ok(Self {
-            meta: Meta::read(object, names),
-            buffer: Arc::new(CapacityBuffer::deserialize(object)?),
+            meta: reading.meta(object),
+            buffer: Arc::new(buffer),
         })
+    }
+
+    fn identity(&self) -> (&Name, u64) {
+        self.meta.identity()
     }
 }
 
@@ -116,34 +162,96 @@ pub struct LiveTemplate {
     pub template: Arc<Value>,
 }
 
-/// A Deployment, ReplicaSet or StatefulSet.
-#[derive(Clone, Debug)]
-pub struct LiveScalable {
-    /// Metadata.
-    pub meta: Meta,
-    /// `spec.replicas`, 1 when absent.
-    pub replicas: i64,
-    /// `spec.template`: metadata and spec of a pod. Null unless templates are kept.
-    pub template: Arc<Value>,
-}
+impl Live for LiveTemplate {
+    const KINDS: &'static [Kind] = &[Kind::PodTemplate];
 
-impl LiveTemplate {
-    pub(crate) fn read(object: &Value, names: &mut Names) -> Self {
-        Self {
-            meta: Meta::read(object, names),
+    fn read(object: &Value, reading: &mut Reading<'_>) -> Result<Self, String> {
+        Ok(Self {
+            meta: reading.meta(object),
             template: Arc::new(object["template"].clone()),
-        }
+        })
+    }
+
+    fn identity(&self) -> (&Name, u64) {
+        self.meta.identity()
     }
 }
 
-impl LiveScalable {
-    /// Reads one; its template is large, and kept only for whoever needs it.
-    pub(crate) fn read(object: &Value, keeps_template: bool, names: &mut Names) -> Self {
-        let template = keeps_template.then(|| object["spec"]["template"].clone());
-        Self {
-            meta: Meta::read(object, names),
-            replicas: object["spec"]["replicas"].as_i64().unwrap_or(1),
-            template: Arc::new(template.unwrap_or_default()),
+/// What selects pods and is not looked at otherwise: a Service, a ReplicationController.
+#[derive(Clone, Debug)]
+pub(super) struct LiveSelecting {
+    uid: Name,
+    version: u64,
+}
+
+impl Live for LiveSelecting {
+    const KINDS: &'static [Kind] = Kind::SPREADING;
+
+    fn read(object: &Value, reading: &mut Reading<'_>) -> Result<Self, String> {
+        reading.choose(object)?;
+        let (uid, version) = identity(object);
+        Ok(Self { uid, version })
+    }
+
+    fn identity(&self) -> (&Name, u64) {
+        (&self.uid, self.version)
+    }
+}
+
+/// What only the planner reads, as it came but for what is not needed.
+#[derive(Clone, Debug)]
+pub(super) struct LiveObject {
+    uid: Name,
+    version: u64,
+    pub(super) object: Value,
+}
+
+impl Live for LiveObject {
+    const KINDS: &'static [Kind] = &[
+        Kind::DaemonSet,
+        Kind::PersistentVolumeClaim,
+        Kind::PersistentVolume,
+        Kind::StorageClass,
+        Kind::CsiNode,
+        Kind::Namespace,
+        Kind::PriorityClass,
+        Kind::RuntimeClass,
+    ];
+    const IS_GROUND: bool = true;
+
+    fn read(object: &Value, _: &mut Reading<'_>) -> Result<Self, String> {
+        let (uid, version) = identity(object);
+        Ok(Self {
+            uid,
+            version,
+            object: trimmed(object),
+        })
+    }
+
+    fn identity(&self) -> (&Name, u64) {
+        (&self.uid, self.version)
+    }
+
+    fn add_to(&self, objects: &mut Objects) {
+        // The server has admitted it; what is odd about it all the same is left out.
+        let _ = accept(objects, &self.object);
+    }
+}
+
+fn identity(object: &Value) -> (Name, u64) {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    let version = text("resourceVersion").parse().unwrap_or(0);
+    (text("uid").into(), version)
+}
+
+/// The object without what takes room and is not read.
+fn trimmed(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(meta) = object["metadata"].as_object_mut() {
+        meta.remove("managedFields");
+        if let Some(annotations) = meta.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
         }
     }
+    object
 }

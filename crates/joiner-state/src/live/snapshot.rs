@@ -5,24 +5,23 @@ use std::sync::{Arc, OnceLock};
 
 use imbl::{OrdMap, OrdSet};
 use joiner_model::Name;
-use serde_json::Value;
 
 use super::kind::Kind;
 use super::meta::Owner;
 use super::pool::why_no_pool;
+use super::reading::Live;
+use super::rest::LiveObject;
+use super::shelf::{AnyShelf, IndexedShelf, Shelf};
+use super::surge::{Surge, SurgeStage};
 use super::{
     LiveAttachment, LiveBudget, LiveBuffer, LiveClaim, LiveClass, LiveNode, LiveOverlay, LivePod,
     LivePool, LiveScalable, LiveTemplate,
 };
-use crate::choices::Choices;
+use crate::choices::{Choice, Choices};
 use crate::draft::Draft;
 use crate::objects::Objects;
 use crate::pools::NodeClassRef;
 use crate::spread_defaults::SpreadDefaults;
-
-/// Annotation of a workload that has another replica while one of its pods moves: which pod, and how
-/// far that has come.
-pub use joiner_api::labels::ours::SURGE;
 
 /// Kinds of pods that were turned down, as far as others are compared with them.
 const EASIEST_MAX: usize = 16;
@@ -32,37 +31,19 @@ const EASIEST_MAX: usize = 16;
 pub struct Snapshot {
     /// Counts changes.
     pub generation: u64,
-    pub(crate) pods: OrdMap<Name, Arc<LivePod>>,
-    pub(crate) nodes: OrdMap<Name, Arc<LiveNode>>,
-    pub(crate) claims: OrdMap<Name, Arc<LiveClaim>>,
-    pub(crate) pools: OrdMap<Name, Arc<LivePool>>,
-    pub(crate) classes: OrdMap<Name, Arc<LiveClass>>,
-    pub(crate) budgets: OrdMap<Name, Arc<LiveBudget>>,
-    pub(crate) attachments: OrdMap<Name, Arc<LiveAttachment>>,
-    pub(crate) overlays: OrdMap<Name, Arc<LiveOverlay>>,
-    pub(crate) buffers: OrdMap<Name, Arc<LiveBuffer>>,
-    pub(crate) templates: OrdMap<Name, Arc<LiveTemplate>>,
-    pub(crate) scalables: OrdMap<(Kind, Name), Arc<LiveScalable>>,
+    pub(super) pods: IndexedShelf<LivePod>,
+    pub(super) nodes: IndexedShelf<LiveNode>,
+    pub(super) claims: IndexedShelf<LiveClaim>,
+    /// Objects of all other kinds that are kept.
+    shelves: OrdMap<Kind, Arc<dyn AnyShelf>>,
     /// What selects pods, when there are default spread constraints.
-    pub(crate) choices: Choices,
+    pub(super) choices: Choices,
     /// Spread constraints for pods that declare none.
-    pub(crate) spread_defaults: Option<Arc<SpreadDefaults>>,
-    /// Objects that only the planner reads, as they came but for what nobody needs.
-    pub(crate) others: OrdMap<(Kind, Name), Arc<Value>>,
-    /// All of that as the planner reads it, made when first asked for.
-    pub(crate) ground: Arc<OnceLock<Arc<Objects>>>,
-    /// (node, pod).
-    pub(crate) bound: OrdSet<(Name, Name)>,
-    /// (provider id, node).
-    pub(crate) node_ids: OrdSet<(Name, Name)>,
-    /// (provider id, claim).
-    pub(crate) claim_ids: OrdSet<(Name, Name)>,
-    /// Pods that wait for a node to be bought.
-    pub(crate) waiting: OrdSet<Name>,
-    /// Pods that the scheduler has not come to yet.
-    pub(crate) fresh: OrdSet<Name>,
+    pub(super) spread_defaults: Option<Arc<SpreadDefaults>>,
+    /// What the planner reads once for all snapshots that have the same, made when first asked for.
+    pub(super) ground: Arc<OnceLock<Arc<Objects>>>,
     /// Kinds whose first list has come.
-    pub(crate) listed: OrdSet<(Kind, Name)>,
+    pub(super) listed: OrdSet<(Kind, Name)>,
 }
 
 /// The second parts of all pairs that start with `first`.
@@ -85,6 +66,106 @@ fn only<'s>(set: &'s OrdSet<(Name, Name)>, first: &str) -> Option<&'s Name> {
 }
 
 impl Snapshot {
+    /// From now on, objects of this kind are kept as an `L` each.
+    pub(super) fn keep<L: Live>(&mut self, kind: Kind) {
+        self.shelves.insert(kind, Arc::new(Shelf::<L>::default()));
+    }
+
+    /// The objects of a kind, if they are kept.
+    pub(super) fn shelf(&self, kind: Kind) -> Option<&dyn AnyShelf> {
+        match kind {
+            Kind::Pod => Some(&self.pods),
+            Kind::Node => Some(&self.nodes),
+            Kind::NodeClaim => Some(&self.claims),
+            _ => self.shelves.get(&kind).map(AsRef::as_ref),
+        }
+    }
+
+    /// The same, to change; earlier snapshots keep what they have.
+    pub(super) fn shelf_mut(&mut self, kind: Kind) -> Option<&mut dyn AnyShelf> {
+        match kind {
+            Kind::Pod => Some(&mut self.pods),
+            Kind::Node => Some(&mut self.nodes),
+            Kind::NodeClaim => Some(&mut self.claims),
+            _ => {
+                let shelf = self.shelves.get_mut(&kind)?;
+                if Arc::get_mut(shelf).is_none() {
+                    *shelf = shelf.copied();
+                }
+                Arc::get_mut(shelf).map(|shelf| shelf as &mut dyn AnyShelf)
+            }
+        }
+    }
+
+    /// All shelves, by kind.
+    fn all_shelves(&self) -> impl Iterator<Item = (Kind, &dyn AnyShelf)> {
+        let hot = [Kind::Pod, Kind::Node, Kind::NodeClaim].into_iter();
+        let hot = hot.filter_map(|kind| Some((kind, self.shelf(kind)?)));
+        let others = self.shelves.iter();
+        hot.chain(others.map(|(kind, shelf)| (*kind, shelf.as_ref())))
+    }
+
+    /// Shelves of objects that are kept as an `L`.
+    fn shelves_of<L: Live>(&self) -> impl Iterator<Item = (Kind, &Shelf<L>)> {
+        self.all_shelves()
+            .filter_map(|(kind, shelf)| Some((kind, shelf.shelf().downcast_ref()?)))
+    }
+
+    /// Which pods an object selects.
+    pub(super) fn choose(&mut self, key: (Kind, Name), choice: Option<Choice>) {
+        match choice {
+            Some(choice) => drop(self.choices.insert(key, Arc::new(choice))),
+            None => drop(self.choices.remove(&key)),
+        }
+    }
+
+    /// Everything but pods, nodes and claims: read once for all snapshots that have the same.
+    pub(super) fn ground(&self) -> Arc<Objects> {
+        let read = || {
+            let mut objects = Objects::trusting();
+            let shelves = self.shelves.values();
+            for shelf in shelves.filter(|shelf| shelf.is_ground()) {
+                shelf.add_to(&mut objects);
+            }
+            Arc::new(objects)
+        };
+        self.ground.get_or_init(read).clone()
+    }
+
+    /// All objects that are kept as an `L`, by kind and name.
+    pub fn all<L: Live>(&self) -> impl Iterator<Item = &Arc<L>> {
+        self.shelves_of().flat_map(|(_, shelf)| shelf.values())
+    }
+
+    /// The names of all objects that are kept as an `L`.
+    #[must_use]
+    pub fn names<L: Live>(&self) -> Vec<Name> {
+        let names = self.shelves_of::<L>().flat_map(|(_, shelf)| shelf.keys());
+        names.cloned().collect()
+    }
+
+    /// An object that is kept as an `L`, by its name in snapshots; of several kinds the first that has
+    /// one of that name.
+    #[must_use]
+    pub fn get<L: Live>(&self, name: &str) -> Option<&Arc<L>> {
+        self.shelves_of().find_map(|(_, shelf)| shelf.get(name))
+    }
+
+    /// All objects of a kind, by name; none when they are not kept as an `L`.
+    pub fn of_kind<L: Live>(&self, kind: Kind) -> impl Iterator<Item = &Arc<L>> {
+        let shelf = self.shelf(kind).and_then(|own| own.shelf().downcast_ref());
+        shelf
+            .into_iter()
+            .flat_map(|shelf: &Shelf<L>| shelf.values())
+    }
+
+    /// An object of a kind, by its name in snapshots.
+    #[must_use]
+    pub fn find<L: Live>(&self, kind: Kind, name: &str) -> Option<&Arc<L>> {
+        let shelf: &Shelf<L> = self.shelf(kind)?.shelf().downcast_ref()?;
+        shelf.get(name)
+    }
+
     /// All pods, by name.
     pub fn pods(&self) -> impl Iterator<Item = &Arc<LivePod>> {
         self.pods.values()
@@ -104,17 +185,25 @@ impl Snapshot {
 
     /// Pods bound to a node, finished ones too.
     pub fn pods_on<'s>(&'s self, node: &'s str) -> impl Iterator<Item = &'s Arc<LivePod>> {
-        seconds(&self.bound, node).filter_map(|name| self.pods.get(name))
+        seconds(&self.pods.index.bound, node).filter_map(|name| self.pods.get(name))
     }
 
     /// Pods for which a node is to be bought.
     pub fn provisionable(&self) -> impl Iterator<Item = &Arc<LivePod>> {
-        self.waiting.iter().filter_map(|name| self.pods.get(name))
+        self.pods
+            .index
+            .waiting
+            .iter()
+            .filter_map(|name| self.pods.get(name))
     }
 
     /// Pods that the scheduler has not come to yet.
     pub fn fresh(&self) -> impl Iterator<Item = &Arc<LivePod>> {
-        self.fresh.iter().filter_map(|name| self.pods.get(name))
+        self.pods
+            .index
+            .fresh
+            .iter()
+            .filter_map(|name| self.pods.get(name))
     }
 
     /// Pods that the scheduler has not come to yet, and will turn down: it has turned down others
@@ -122,7 +211,8 @@ impl Snapshot {
     /// was tried.
     #[must_use]
     pub fn doomed(&self) -> Vec<&Arc<LivePod>> {
-        if self.fresh.is_empty() || self.waiting.is_empty() {
+        let index = &self.pods.index;
+        if index.fresh.is_empty() || index.waiting.is_empty() {
             return Vec::new();
         }
         let kind = |pod: &LivePod| (Arc::as_ptr(&pod.draft), pod.elsewhere);
@@ -163,7 +253,7 @@ impl Snapshot {
 
     /// Nodes with a provider id: one, unless something is very wrong.
     pub fn nodes_with_id<'s>(&'s self, id: &'s str) -> impl Iterator<Item = &'s Arc<LiveNode>> {
-        seconds(&self.node_ids, id).filter_map(|name| self.nodes.get(name))
+        seconds(&self.nodes.index.ids, id).filter_map(|name| self.nodes.get(name))
     }
 
     /// All claims, by name.
@@ -179,21 +269,21 @@ impl Snapshot {
 
     /// Claims with a provider id: one, unless something is very wrong.
     pub fn claims_with_id<'s>(&'s self, id: &'s str) -> impl Iterator<Item = &'s Arc<LiveClaim>> {
-        seconds(&self.claim_ids, id).filter_map(|name| self.claims.get(name))
+        seconds(&self.claims.index.ids, id).filter_map(|name| self.claims.get(name))
     }
 
     /// The claim behind a node; none when there are several.
     #[must_use]
     pub fn claim_of(&self, node: &LiveNode) -> Option<&Arc<LiveClaim>> {
         self.claims
-            .get(only(&self.claim_ids, node.provider_id.as_deref()?)?)
+            .get(only(&self.claims.index.ids, node.provider_id.as_deref()?)?)
     }
 
     /// The node of a claim; none when there are several.
     #[must_use]
     pub fn node_of(&self, claim: &LiveClaim) -> Option<&Arc<LiveNode>> {
         self.nodes
-            .get(only(&self.node_ids, claim.provider_id.as_deref()?)?)
+            .get(only(&self.nodes.index.ids, claim.provider_id.as_deref()?)?)
     }
 
     /// Claims of a pool.
@@ -204,7 +294,7 @@ impl Snapshot {
 
     /// All pools, by name.
     pub fn pools(&self) -> impl Iterator<Item = &Arc<LivePool>> {
-        self.pools.values()
+        self.of_kind(Kind::NodePool)
     }
 
     /// Why no node can be bought for any pod; None when there is a pool that is ready.
@@ -218,34 +308,35 @@ impl Snapshot {
             let own = format!("{}/{}", class.group, class.kind);
             classes.is_empty() || classes.contains(&own.as_str())
         };
-        why_no_pool(self.pools.values().map(AsRef::as_ref), known)
+        why_no_pool(self.pools().map(AsRef::as_ref), known)
     }
 
     /// All Deployments, ReplicaSets and StatefulSets.
     pub fn scalables(&self) -> impl Iterator<Item = (Kind, &Arc<LiveScalable>)> {
-        self.scalables.iter().map(|((kind, _), own)| (*kind, own))
+        self.shelves_of()
+            .flat_map(|(kind, shelf)| shelf.values().map(move |own| (kind, own)))
     }
 
     /// A pool by name.
     #[must_use]
     pub fn pool(&self, name: &str) -> Option<&Arc<LivePool>> {
-        self.pools.get(name)
+        self.find(Kind::NodePool, name)
     }
 
     /// All node classes.
     pub fn classes(&self) -> impl Iterator<Item = &Arc<LiveClass>> {
-        self.classes.values()
+        self.of_kind(Kind::NodeClass)
     }
 
     /// A node class.
     #[must_use]
     pub fn class(&self, reference: &NodeClassRef) -> Option<&Arc<LiveClass>> {
-        self.classes.get(&LiveClass::key(reference))
+        self.find(Kind::NodeClass, &LiveClass::key(reference))
     }
 
     /// All pod disruption budgets.
     pub fn budgets(&self) -> impl Iterator<Item = &Arc<LiveBudget>> {
-        self.budgets.values()
+        self.of_kind(Kind::PodDisruptionBudget)
     }
 
     /// Budgets that are about a pod.
@@ -262,62 +353,56 @@ impl Snapshot {
         &'s self,
         node: &'s str,
     ) -> impl Iterator<Item = &'s Arc<LiveAttachment>> {
-        self.attachments
-            .values()
-            .filter(move |own| &*own.node == node)
+        let all = self.of_kind::<LiveAttachment>(Kind::VolumeAttachment);
+        all.filter(move |own| &*own.node == node)
     }
 
     /// The volume behind a claim for one, `namespace/name`.
     #[must_use]
     pub fn volume_of(&self, claim: &str) -> Option<&str> {
-        let key = (Kind::PersistentVolumeClaim, Name::from(claim));
-        self.others.get(&key)?["spec"]["volumeName"].as_str()
+        let claim = self.find::<LiveObject>(Kind::PersistentVolumeClaim, claim)?;
+        claim.object["spec"]["volumeName"].as_str()
     }
 
     /// All overlays.
     pub fn overlays(&self) -> impl Iterator<Item = &Arc<LiveOverlay>> {
-        self.overlays.values()
+        self.of_kind(Kind::NodeOverlay)
     }
 
     /// All capacity buffers.
     pub fn buffers(&self) -> impl Iterator<Item = &Arc<LiveBuffer>> {
-        self.buffers.values()
+        self.of_kind(Kind::CapacityBuffer)
     }
 
     /// A capacity buffer by `namespace/name`.
     #[must_use]
     pub fn buffer(&self, name: &str) -> Option<&Arc<LiveBuffer>> {
-        self.buffers.get(name)
+        self.find(Kind::CapacityBuffer, name)
     }
 
     /// A pod template by `namespace/name`.
     #[must_use]
     pub fn template(&self, name: &str) -> Option<&Arc<LiveTemplate>> {
-        self.templates.get(name)
+        self.find(Kind::PodTemplate, name)
     }
 
     /// A Deployment, ReplicaSet or StatefulSet by `namespace/name`.
     #[must_use]
     pub fn scalable(&self, kind: Kind, name: &str) -> Option<&Arc<LiveScalable>> {
-        self.scalables.get(&(kind, name.into()))
+        self.find(kind, name)
     }
 
     /// All Deployments, ReplicaSets or StatefulSets.
     pub fn workloads(&self, kind: Kind) -> impl Iterator<Item = &Arc<LiveScalable>> {
-        let own = self
-            .scalables
-            .iter()
-            .filter(move |((own, _), _)| *own == kind);
-        own.map(|(_, workload)| workload)
+        self.of_kind(kind)
     }
 
     /// Its workload has been given another replica, which takes the place of this pod.
     #[must_use]
     pub fn is_surged(&self, pod: &LivePod) -> bool {
         let workload = self.workload_of(pod);
-        let text = workload.and_then(|(_, own)| own.meta.annotation(SURGE));
-        let surge: Option<Value> = text.and_then(|text| serde_json::from_str(text).ok());
-        surge.is_some_and(|own| own["pod"] == *pod.uid && own["stage"] != "late")
+        let surge = workload.and_then(|(_, own)| Surge::of(own));
+        surge.is_some_and(|own| own.pod == pod.uid && own.stage != SurgeStage::Late)
     }
 
     /// The workload that a pod belongs to: its StatefulSet, the Deployment of its ReplicaSet, or the

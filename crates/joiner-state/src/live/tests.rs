@@ -1,6 +1,10 @@
 //! Tests of the live state, from objects to snapshots and problems.
 
+mod annotations;
+mod containers;
 mod doomed;
+mod ground;
+mod kinds;
 mod pools;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,6 +106,7 @@ fn asked(now: &Snapshot) -> Asked {
         planned: &BTreeSet::new(),
         headroom: &[],
     })
+    .unwrap()
 }
 
 fn on_node(name: &str) -> Value {
@@ -126,7 +131,7 @@ fn nobody_looks_for_a_place_for_pods_that_have_a_plan() {
         planned: &planned,
         headroom: &[],
     });
-    assert_eq!(asked.problem.pending().count(), 0);
+    assert_eq!(asked.unwrap().problem.pending().count(), 0);
 }
 
 #[test]
@@ -333,9 +338,7 @@ fn pods_of_a_node_that_goes_need_a_place() {
     let pending = |state: &ClusterState| {
         let asked = asked(&state.snapshot());
         let problem = asked.problem;
-        let names = problem
-            .pending()
-            .map(|ix| problem.pods[ix.0 as usize].name.to_string());
+        let names = problem.pending().map(|ix| problem[ix].name.to_string());
         names.collect::<Vec<_>>()
     };
     assert!(pending(&state).is_empty());

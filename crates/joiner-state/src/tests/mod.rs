@@ -84,7 +84,7 @@ fn pod<'p>(problem: &'p Problem, name: &str) -> &'p Pod {
 }
 
 fn shape<'p>(problem: &'p Problem, name: &str) -> &'p PodShape {
-    &problem.shapes[pod(problem, name).shape.0 as usize]
+    &problem[pod(problem, name).shape]
 }
 
 fn names(problem: &Problem) -> Vec<&str> {

@@ -14,10 +14,7 @@ fn zone(zone: &str) -> String {
 fn prices(overlays: &str) -> (Vec<String>, Vec<String>) {
     let input = read(&format!("{POOL}{overlays}"));
     let problem = &input.problem;
-    let types = problem.pools[0]
-        .types
-        .iter()
-        .map(|ix| &problem.types[ix.0 as usize]);
+    let types = problem.pools[0].types.iter().map(|ix| &problem[*ix]);
     let mut prices: Vec<String> = types
         .map(|t| {
             let all: Vec<String> = t.offerings.iter().map(|o| o.price.to_string()).collect();
@@ -70,10 +67,7 @@ fn core_348_overlays_of_one_pool_leave_the_others_alone() {
     let input = read(&format!("{POOL}---\n{second}{only}"));
     let problem = &input.problem;
     let gpus = |pool: usize| -> Vec<u64> {
-        let types = problem.pools[pool]
-            .types
-            .iter()
-            .map(|ix| &problem.types[ix.0 as usize]);
+        let types = problem.pools[pool].types.iter().map(|ix| &problem[*ix]);
         types
             .map(|t| t.capacity.get(&ResourceName::parse("example.com/gpu")))
             .collect()

@@ -262,7 +262,7 @@ fn core_206_pods_of_the_same_batch_are_read_as_ever() {
         + "---\n{apiVersion: v1, kind: Pod, metadata: {name: q}, spec: {containers: [{}]}}\n";
     let input = read(&text);
     let waiting: Vec<&str> = (input.problem.pending())
-        .map(|ix| &*input.problem.pods[ix.0 as usize].name)
+        .map(|ix| &*input.problem[ix].name)
         .collect();
     assert_eq!(waiting, ["default/q"]);
 }
@@ -445,10 +445,7 @@ items:
 ";
     let input = read(pods);
     let problem = &input.problem;
-    let pending: Vec<&str> = problem
-        .pending()
-        .map(|ix| &*problem.pods[ix.0 as usize].name)
-        .collect();
+    let pending: Vec<&str> = problem.pending().map(|ix| &*problem[ix].name).collect();
     assert_eq!(pending, ["default/new", "default/pending"]);
     assert!(pod(problem, "default/leaving").terminating);
     assert!(!pod(problem, "default/running").terminating);

@@ -177,7 +177,7 @@ fn classes_choose_their_types() {
         name: "main".into(),
     };
     assert_eq!(objects.class_refs(), [class.clone()].into());
-    let own = types().into_iter().take(1).collect();
+    let own: Vec<_> = types().into_iter().take(1).collect();
     let input = objects
         .problem(Catalog::shared(types()).with_class(class, own))
         .unwrap();

@@ -38,6 +38,7 @@ pub(crate) mod node;
 pub(crate) mod pod;
 pub(crate) mod pool;
 pub(crate) mod strict;
+mod typed;
 pub(crate) mod volume;
 pub(crate) mod workload;
 
@@ -318,9 +319,14 @@ impl Meta<'_> {
         let Some(owner) = self.owner().filter(|owner| owner.controller == Some(true)) else {
             return false;
         };
-        matches!(
-            (text(&owner.api_version), text(&owner.kind)),
-            ("apps/v1", "ReplicaSet" | "StatefulSet") | ("v1", "ReplicationController")
-        )
+        tells_pods(text(&owner.api_version), text(&owner.kind))
     }
+}
+
+/// True for kinds of owners whose selector tells their pods.
+pub(crate) fn tells_pods(api_version: &str, kind: &str) -> bool {
+    matches!(
+        (api_version, kind),
+        ("apps/v1", "ReplicaSet" | "StatefulSet") | ("v1", "ReplicationController")
+    )
 }

@@ -26,8 +26,10 @@ use jiff::Timestamp;
 use joiner_cloud_sim::{Settings as CloudSettings, SimulatedCloud, SimulatedKubelets};
 use joiner_controllers::Settings;
 use joiner_controllers::assembly::Autoscaler;
+use joiner_controllers::background::Background;
 use joiner_controllers::settings::FeatureGates;
-use joiner_runtime::{Clock, Decision, ElectionSettings};
+use joiner_receipts::Decision;
+use joiner_runtime::{Clock, ElectionSettings};
 use joiner_sandbox::Sandbox;
 pub use joiner_sim::{Crash, Trouble};
 use joiner_sim::{Network, Process, ProcessSettings};
@@ -123,7 +125,7 @@ pub struct Stage {
     network: Option<Network>,
     /// What outlives it.
     others: JoinSet<()>,
-    _sandbox: Option<Sandbox>,
+    sandbox: Option<Sandbox>,
     turn: Option<Turn>,
 }
 
@@ -158,7 +160,7 @@ impl Stage {
             process: None,
             network: None,
             others: JoinSet::new(),
-            _sandbox: Some(sandbox),
+            sandbox: Some(sandbox),
             turn: None,
         }
     }
@@ -179,7 +181,7 @@ impl Stage {
             process: None,
             network: None,
             others: JoinSet::new(),
-            _sandbox: None,
+            sandbox: None,
             turn: Some(turn),
         };
         stage.restart().await;
@@ -231,8 +233,13 @@ impl Stage {
 
     fn started_with(&self, identity: Option<&str>) -> ProcessSettings {
         let elect = |name: &str| ElectionSettings::new("kube-system", name.to_owned());
+        let mut controllers = self.setup.settings.clone();
+        if self.sandbox.is_some() {
+            // Its clock jumps to the next timer.
+            controllers.background = Background::InPlace;
+        }
         ProcessSettings {
-            controllers: self.setup.settings.clone(),
+            controllers,
             cloud: self.setup.cloud.clone(),
             dry_run: self.setup.dry_run,
             election: identity.map(elect),
@@ -312,7 +319,7 @@ impl Stage {
     pub fn decisions(&self) -> Vec<Decision> {
         let all = self
             .autoscaler()
-            .ctx()
+            .shared()
             .decisions
             .recent(&Default::default());
         all.into_iter()

@@ -109,7 +109,7 @@ fn a_group_of_its_own_opens_one_domain() {
         case.legal_with(|c| {
             let node = c.node("old", "c");
             let leaving = c.bound(node, &shape("web"));
-            c.problem.pods[leaving.0 as usize].terminating = true;
+            c.problem[leaving].terminating = true;
         });
     }
 }

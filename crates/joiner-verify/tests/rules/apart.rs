@@ -115,7 +115,7 @@ fn apart_from_pods_that_run() {
         });
         case.legal_with(|c| {
             move_to(c, 0, "a");
-            c.problem.pods[running.0 as usize].terminating = true;
+            c.problem[running].terminating = true;
         });
         // Without a selector: no pod of the batch, every bound one.
         let unselective = |c: &mut Case| {

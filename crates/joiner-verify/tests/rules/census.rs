@@ -13,7 +13,7 @@ fn case() -> Case {
     huge.requests = resources(64_000, 1, 1);
     let huge = case.pod(&huge);
     let aside = case.pod(&shape("aside"));
-    case.problem.pods[aside.0 as usize].ignored = Some("its claim is missing".into());
+    case.problem[aside].ignored = Some("its claim is missing".into());
     case.launch(&[SMALL, LARGE], &[], &pods[..1]);
     case.place(node, &pods[1..]);
     case.leave(huge);

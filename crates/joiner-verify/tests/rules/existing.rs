@@ -69,7 +69,7 @@ fn room_beside_what_runs_there() {
     );
     case.broken_by(Rule::Fit, "those on their way out still use it", |c| {
         let pod = c.bound(NodeIx(0), &shape("leaving"));
-        c.problem.pods[pod.0 as usize].terminating = true;
+        c.problem[pod].terminating = true;
     });
     case.broken_by(Rule::Fit, "allocatable counts, not capacity", |c| {
         c.problem.nodes[0].allocatable.set(ResourceName::Cpu, 3999);
@@ -95,17 +95,17 @@ fn daemons_that_have_yet_to_come() {
     });
     case.legal_with(|c| {
         let there = c.bound(NodeIx(0), &shape("agent"));
-        c.problem.pods[there.0 as usize].daemon = Some(agent);
+        c.problem[there].daemon = Some(agent);
     });
     case.broken_by(Rule::Fit, "a pod of another daemon is there", |c| {
         let second = c.daemon(shape("second"));
-        c.problem.daemons[second.0 as usize].shape.node_selector = vec![is(ZONE, "nowhere")];
+        c.problem[second].shape.node_selector = vec![is(ZONE, "nowhere")];
         let there = c.bound(NodeIx(0), &shape("agent"));
-        c.problem.pods[there.0 as usize].daemon = Some(second);
+        c.problem[there].daemon = Some(second);
     });
     case.legal_with(|c| {
         let second = c.daemon(shape("second"));
-        c.problem.daemons[second.0 as usize].shape.node_selector = vec![is(ZONE, "b")];
+        c.problem[second].shape.node_selector = vec![is(ZONE, "b")];
     });
     case.legal_with(|c| {
         c.daemon(shape("second"));
@@ -115,7 +115,7 @@ fn daemons_that_have_yet_to_come() {
         c.shape_of(PodIx(1))
             .tolerations
             .push(tolerating("dedicated"));
-        let agent = &mut c.problem.daemons[agent.0 as usize].shape;
+        let agent = &mut c.problem[agent].shape;
         agent.tolerations = vec![tolerating("dedicated")];
     });
 }

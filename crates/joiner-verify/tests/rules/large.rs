@@ -32,7 +32,7 @@ pub(crate) fn large(n_nodes: usize, n_types: u32) -> Case {
             .map(|i| {
                 let pod = case.pod(&shapes[0]);
                 let ix = (node * 7 + i * 11) % shapes.len();
-                case.problem.pods[pod.0 as usize].shape = joiner_model::ShapeIx(ix as u32);
+                case.problem[pod].shape = joiner_model::ShapeIx(ix as u32);
                 pod
             })
             .collect();
@@ -99,7 +99,7 @@ pub(crate) fn crowded(n_nodes: usize, n_types: u32) -> Case {
         for i in 0..5 {
             let pod = case.bound(node, &case.problem.shapes[0].clone());
             let ix = (n * 13 + i * 17) % 400;
-            case.problem.pods[pod.0 as usize].shape = joiner_model::ShapeIx(ix as u32);
+            case.problem[pod].shape = joiner_model::ShapeIx(ix as u32);
         }
     }
     case
@@ -133,7 +133,7 @@ pub(crate) fn one_app(n_nodes: usize) -> Case {
 fn push_pod(case: &mut Case, shape: u32) -> PodIx {
     let first = case.problem.shapes[0].clone();
     let pod = case.pod(&first);
-    case.problem.pods[pod.0 as usize].shape = joiner_model::ShapeIx(shape);
+    case.problem[pod].shape = joiner_model::ShapeIx(shape);
     pod
 }
 

@@ -46,7 +46,7 @@ fn limits_hold_whatever_is_launched() {
     for by_label in [false, true] {
         let owned = |c: &mut Case| {
             let node = c.node("old", "a");
-            let node = &mut c.problem.nodes[node.0 as usize];
+            let node = &mut c.problem[node];
             if by_label {
                 node.labels.insert(keys::NODE_POOL.into(), "general".into());
             } else {

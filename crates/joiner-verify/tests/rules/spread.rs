@@ -112,7 +112,7 @@ fn pods_that_run_already() {
         let pod = c.pod(&other);
         c.in_zone("b", &[pod]);
         let rackless = c.node("elsewhere", "a");
-        c.problem.nodes[rackless.0 as usize].labels.remove(ZONE);
+        c.problem[rackless].labels.remove(ZONE);
         c.bound(rackless, &spread(ZONE));
     });
     // A second one there may still be put below the others.
@@ -227,7 +227,7 @@ fn tainted_domains() {
         c.bound(node, &shape("web"));
         c.problem.nodes[0].taints = vec![taint("far", Effect::NoSchedule)];
         let pod = c.pod(&spread(ZONE));
-        c.problem.pods[pod.0 as usize].shape = c.problem.pods[0].shape;
+        c.problem[pod].shape = c.problem.pods[0].shape;
         c.in_zone("c", &[pod]);
     };
     case.legal_with(tainted);

@@ -32,7 +32,8 @@ impl Case {
             types: vec![
                 instance_type("small", 2000, 4, 100_000_000),
                 instance_type("large", 8000, 16, 400_000_000),
-            ],
+            ]
+            .into(),
             pools: vec![pool("general", &[SMALL, LARGE])],
             ..Problem::default()
         };
@@ -77,7 +78,7 @@ impl Case {
     }
 
     pub(crate) fn claim(&mut self, pod: PodIx, claim: &str) {
-        self.problem.pods[pod.0 as usize].claims = Box::new([Claim {
+        self.problem[pod].claims = Box::new([Claim {
             driver: "ebs".into(),
             claim: claim.into(),
         }]);
@@ -216,7 +217,7 @@ impl Case {
     }
 
     pub(crate) fn shape_of(&mut self, pod: PodIx) -> &mut PodShape {
-        let shape = self.problem.pods[pod.0 as usize].shape.0 as usize;
+        let shape = self.problem[pod].shape.0 as usize;
         &mut self.problem.shapes[shape]
     }
 }

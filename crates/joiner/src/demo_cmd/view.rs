@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use joiner_runtime::Decision;
+use joiner_receipts::Decision;
 
 use super::scene::{NodeRow, Picture};
 use super::story::Told;

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use joiner_cloud::Cloud;
 use joiner_cloud_sim::{Settings, SimulatedCloud, SimulatedKubelets};
-use joiner_controllers::assembly::while_leading;
+use joiner_controllers::assembly::{Provided, while_leading};
 use joiner_runtime::Clock;
 use kube::Client;
 use tokio::sync::watch;
@@ -12,17 +15,20 @@ use super::cluster::{AboutServer, own_namespace};
 use super::flags::{CloudName, RunFlags};
 use crate::sources::Reader;
 
-/// A cloud, and what it does by itself.
-pub(super) struct Opened {
+/// Who sells machines, and what it brings.
+pub(super) struct Provider {
     /// The cloud.
-    pub(super) cloud: Arc<SimulatedCloud>,
-    /// Somebody else's machines are not ours to play with.
+    pub(super) cloud: Arc<dyn Cloud>,
+    /// Controllers of its own, of its node classes for example.
+    pub(super) controllers: Option<Provided>,
+    /// What else runs while we lead.
+    tasks: Tasks,
+    /// In a dry run its tasks do not run: the machines are another one's.
     is_dry_run: bool,
-    /// Whether we play the kubelets of its machines, if anybody said.
-    kubelets: Option<bool>,
-    client: Client,
-    clock: Clock,
 }
+
+/// Makes what runs while we lead.
+type Tasks = Box<dyn Fn(&AboutServer) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// Opens the cloud that the flags name.
 pub(super) fn open(
@@ -30,7 +36,7 @@ pub(super) fn open(
     flags: &RunFlags,
     (client, clock): (&Client, &Clock),
     reader: &mut Reader,
-) -> anyhow::Result<Opened> {
+) -> anyhow::Result<Provider> {
     match name {
         CloudName::Simulated => {}
     }
@@ -50,32 +56,33 @@ pub(super) fn open(
         ..Settings::default()
     };
     let cloud = SimulatedCloud::new(client.clone(), clock.clone(), settings);
-    Ok(Opened {
-        cloud: Arc::new(cloud),
+    let cloud = Arc::new(cloud);
+    let (played, client, clock) = (Arc::clone(&cloud), client.clone(), clock.clone());
+    let kubelets = flags.simulated_kubelets;
+    let tasks = move |about: &AboutServer| {
+        let cloud = Arc::clone(&played).run();
+        // A sandbox plays the kubelets of all nodes itself.
+        if !kubelets.unwrap_or(!about.is_sandbox) {
+            return cloud.boxed();
+        }
+        let kubelets = SimulatedKubelets::new(client.clone(), clock.clone(), 0).run();
+        futures::future::join(cloud, kubelets).map(|_| ()).boxed()
+    };
+    Ok(Provider {
+        cloud,
+        controllers: None,
+        tasks: Box::new(tasks),
         is_dry_run: flags.dry_run,
-        kubelets: flags.simulated_kubelets,
-        client: client.clone(),
-        clock: clock.clone(),
     })
 }
 
-impl Opened {
-    /// Plays what the cloud does by itself, for ever: not at all in a dry run, and with an election
-    /// only while we lead, since two players would disturb each other.
+impl Provider {
+    /// Runs what it does by itself, for ever: not at all in a dry run, and with an election only while we
+    /// lead, since two players would disturb each other.
     pub(super) async fn plays(&self, about: &AboutServer, leading: Option<watch::Receiver<bool>>) {
         if self.is_dry_run {
             return std::future::pending().await;
         }
-        while_leading(leading, || self.play(about)).await;
-    }
-
-    async fn play(&self, about: &AboutServer) {
-        let cloud = Arc::clone(&self.cloud).run();
-        // A sandbox plays the kubelets of all nodes itself.
-        if !self.kubelets.unwrap_or(!about.is_sandbox) {
-            return cloud.await;
-        }
-        let kubelets = SimulatedKubelets::new(self.client.clone(), self.clock.clone(), 0).run();
-        futures::future::join(cloud, kubelets).await;
+        while_leading(leading, || (self.tasks)(about)).await;
     }
 }

@@ -135,7 +135,7 @@ pub(super) async fn listen(
     metrics: &Arc<Metrics>,
     away: &Away,
 ) -> anyhow::Result<Servers> {
-    let (world, away) = (autoscaler.ctx().world.clone(), away.clone());
+    let (world, away) = (autoscaler.shared().world.clone(), away.clone());
     let ready = move || match (away.trouble(), world.missing().as_slice()) {
         (Some(trouble), _) => Err(trouble),
         (None, []) => Ok(()),
@@ -148,11 +148,11 @@ pub(super) async fn listen(
         ..HttpSettings::default()
     };
     let ready: Ready = Arc::new(ready);
-    let ctx = autoscaler.ctx();
+    let shared = autoscaler.shared();
     let receipts = Receipts {
-        decisions: ctx.decisions.clone(),
-        world: ctx.world.clone(),
-        clock: ctx.clock.clone(),
+        decisions: shared.decisions.clone(),
+        world: shared.world.clone(),
+        clock: shared.clock.clone(),
     };
     let servers = Servers::start(&settings, Arc::clone(metrics), receipts, ready).await?;
     tracing::info!(

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use clap::{ArgAction, Args, ValueEnum};
 use joiner_api::types::DurationText;
 use joiner_controllers::Settings;
-use joiner_controllers::settings::{Batching, DisruptionSettings, FeatureGates};
+use joiner_controllers::settings::{Background, Batching, DisruptionSettings, FeatureGates};
 use joiner_model::{MinValuesPolicy, PreferencePolicy};
 
 use crate::scheduler_config::spread_defaults;
@@ -142,6 +142,9 @@ pub(crate) struct RunFlags {
         hide_default_value = true
     )]
     pub(crate) scheduler_config: String,
+    /// Have the scheduler follow the plan: nodes open when their pods know of them, and pods of tight moves leave in turns; false leaves the scheduler alone
+    #[arg(long, default_value_t = true, action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) follow_plan: bool,
     /// Consolidate as upstream does: moving pods costs nothing, however often, and at most one node replaces others
     #[arg(long, default_value_t = false, action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) disrupt_like_upstream: bool,
@@ -236,6 +239,8 @@ impl RunFlags {
             spread_defaults: spread_defaults(&self.scheduler_config, reader)?.map(Arc::new),
             disruption: self.disruption(gates),
             quiet_state: self.disable_cluster_state_observability,
+            follow_plan: self.follow_plan,
+            background: Background::Beside,
         })
     }
 }

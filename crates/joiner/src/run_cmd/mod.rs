@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use joiner_cloud::Cloud;
 use joiner_controllers::assembly::{Autoscaler, Parts, while_leading};
 use joiner_runtime::{
     Clock, DecisionSettings, Decisions, Election, ElectionSettings, Events, LogOutput, LogSettings,
@@ -73,7 +72,7 @@ async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
     let clock = Clock::system(1);
     let _guard = install(&log_settings(flags, &clock)?)?;
     let client = cluster::client(flags, &mut reader).await?;
-    let sold = clouds::open(cloud, flags, (&client, &clock), &mut reader)?;
+    let provider = clouds::open(cloud, flags, (&client, &clock), &mut reader)?;
     let metrics = Arc::new(Metrics::new(clock.clone(), &crate::build()));
     let recorded = DecisionSettings {
         file: flags.decision_log.clone(),
@@ -89,7 +88,8 @@ async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
     let writer = tokio::spawn(writer.run());
     let autoscaler = Arc::new(Autoscaler::start(Parts {
         client: client.clone(),
-        cloud: Arc::clone(&sold.cloud) as Arc<dyn Cloud>,
+        cloud: Arc::clone(&provider.cloud),
+        provided: provider.controllers.clone(),
         clock: clock.clone(),
         settings,
         pace: (flags.kube_client_qps, flags.kube_client_burst),
@@ -105,7 +105,7 @@ async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
         () = stop.told() => None,
         about = cluster::about(&client, &clock, &away) => {
             tracing::info!(
-                cloud = sold.cloud.name(),
+                cloud = provider.cloud.name(),
                 server = about.version,
                 dry_run = flags.dry_run,
                 "starting"
@@ -113,7 +113,7 @@ async fn serve(flags: &RunFlags, cloud: CloudName) -> anyhow::Result<()> {
             let election = elect(flags, &client, &clock);
             tokio::select! {
                 () = stop.told() => {}
-                () = sold.plays(&about, election.as_ref().map(Election::leading)) => {}
+                () = provider.plays(&about, election.as_ref().map(Election::leading)) => {}
                 () = while_leading(election.as_ref().map(Election::leading), || autoscaler.lead()) => {
                     has_failed = true;
                 }

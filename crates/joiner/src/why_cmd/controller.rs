@@ -6,8 +6,8 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use joiner_runtime::near;
-use joiner_runtime::why::NoAnswer;
+use joiner_receipts::near;
+use joiner_receipts::why::NoAnswer;
 use joiner_sandbox::kubeconfig::CONTROLLER;
 use kube::config::Kubeconfig;
 use serde::de::DeserializeOwned;

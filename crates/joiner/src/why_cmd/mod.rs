@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
-use joiner_runtime::why::{self, NoAnswer};
-use joiner_runtime::{Decision, DecisionQuery, read_decisions};
+use joiner_receipts::why::{self, NoAnswer};
+use joiner_receipts::{Decision, DecisionQuery};
+use joiner_runtime::read_decisions;
 use serde::Serialize;
 
 pub(crate) use self::pod::changes as render_changes;

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use joiner_runtime::receipt::{DisruptionDetails, Kept, Machine, Move, NodeFate, Receipt};
-use joiner_runtime::why::NodeAnswer;
+use joiner_receipts::why::NodeAnswer;
+use joiner_receipts::{DisruptionDetails, Kept, Machine, Move, NodeFate, Receipt};
 
 use super::words::{count, machine, machine_briefly, price, since, target, when};
 use crate::table::{fits, write_fitting};

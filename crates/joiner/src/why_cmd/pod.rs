@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use joiner_runtime::receipt::{Helps, LeftOver, PlannedNode, PodFate, Receipt};
-use joiner_runtime::why::PodAnswer;
+use joiner_receipts::why::PodAnswer;
+use joiner_receipts::{Helps, LeftOver, PlannedNode, PodFate, Receipt};
 
 use super::words::{count, funnel, machine, price, since, target, when};
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use joiner_runtime::receipt::{Machine, PoolFunnel};
+use joiner_receipts::{Machine, PoolFunnel};
 
 use crate::table::{fits, write_columns};
 use crate::terminal::broken;
@@ -139,7 +139,7 @@ fn steps(pool: &PoolFunnel) -> Option<(String, Vec<String>)> {
 
 #[cfg(test)]
 mod tests {
-    use joiner_runtime::receipt::FunnelStep;
+    use joiner_receipts::FunnelStep;
 
     use super::*;
 

@@ -4,77 +4,8 @@ use joiner_state::live::{Kind, Snapshot};
 use serde_json::{Value, json};
 
 use super::{Book, MOVES, Tally, Workloads, of_intent};
-use crate::claim::made::{Cluster, at, launched, node, pod};
 use crate::disruption::Intent;
-
-/// So many hours after the start of things.
-fn hours(n: i64) -> jiff::Timestamp {
-    at(n * 3600)
-}
-
-#[test]
-fn moves_count_for_a_day_and_take_little_room() {
-    let mut tally = Tally::default();
-    for hour in 0..100 {
-        tally = tally.and(hours(hour), 2, 0);
-    }
-    assert_eq!(
-        tally.used(hours(99), 9),
-        50,
-        "the hour a day ago counts as a whole"
-    );
-    assert_eq!(tally.used(hours(100), 9), 48);
-    assert_eq!(tally.used(hours(125), 9), 0, "a day later nothing counts");
-    let text = tally.text();
-    assert!(text.len() <= 25 * 20, "{}: {text}", text.len());
-    assert_eq!(Tally::parse(&text), tally, "it is read as it is written");
-}
-
-#[test]
-fn moves_within_an_hour_are_one_entry() {
-    let tally = Tally::default().and(at(0), 1, 0).and(at(60), 3, 0);
-    assert_eq!(tally.text(), "1970-01-12T13=4/0");
-}
-
-#[test]
-fn moves_shrink_with_the_workload() {
-    let tally = Tally::default().and(hours(0), 40, 50).and(hours(1), 10, 50);
-    assert_eq!(tally.text(), "1970-01-12T13=40/50,1970-01-12T14=10/50");
-    assert_eq!(tally.used(hours(1), 50), 50);
-    assert_eq!(
-        tally.used(hours(1), 100),
-        50,
-        "a workload that grew was not moved more"
-    );
-    assert_eq!(tally.used(hours(1), 15), 15, "one move of each replica");
-    let later = tally.and(hours(1), 3, 15);
-    assert_eq!(later.used(hours(1), 15), 18);
-}
-
-#[test]
-fn what_cannot_be_read_counts_nothing() {
-    for text in [
-        "",
-        "nonsense",
-        "=",
-        "2026-11-16T04=many",
-        "2026-11-16T04",
-        ",",
-    ] {
-        assert_eq!(Tally::parse(text), Tally::default(), "{text:?}");
-    }
-    let half = Tally::parse("1970-01-12T13=4,what");
-    assert_eq!(half.used(at(0), 9), 4, "the rest does");
-    let far = Tally::parse("2099-01-01T00=4");
-    assert_eq!(far.used(at(0), 9), 0, "what has not happened yet does not");
-}
-
-#[test]
-fn moves_that_did_not_happen_are_taken_back() {
-    let tally = Tally::default().and(hours(0), 2, 0).and(hours(2), 3, 0);
-    assert_eq!(tally.without(hours(2), 4).used(hours(2), 9), 1);
-    assert_eq!(tally.without(hours(2), 9), Tally::default());
-}
+use crate::nodeclaim::lifecycle::made::{Cluster, at, launched, node, pod};
 
 fn owner(kind: &str, name: &str) -> Value {
     json!({"metadata": {"ownerReferences": [
@@ -86,7 +17,7 @@ fn workload(kind: &str, name: &str, replicas: u32, more: Value) -> Value {
     let mut object = json!({"apiVersion": "apps/v1", "kind": kind,
         "metadata": {"name": name, "namespace": "web", "uid": format!("uid-{kind}-{name}")},
         "spec": {"replicas": replicas}});
-    crate::claim::made::merge(&mut object, &more);
+    crate::nodeclaim::lifecycle::made::merge(&mut object, &more);
     object
 }
 
@@ -213,7 +144,8 @@ fn what_a_command_counted_is_found_again_when_it_is_undone() {
         moves: 6,
     };
     // It came after the command began.
-    let late = json!({"metadata": {"creationTimestamp": crate::claim::made::text(40)}});
+    let late =
+        json!({"metadata": {"creationTimestamp": crate::nodeclaim::lifecycle::made::text(40)}});
     cluster.change(Kind::Pod, "job-b", &late);
     let snapshot = cluster.snapshot();
     let moves = of_intent(&snapshot, &intent("Underutilized"));
