@@ -153,14 +153,16 @@ impl Compared<'_> {
         if subnets.is_empty() {
             return Err(self.nothing_resolved("subnets"));
         }
-        Ok(subnets.iter().all(|own| own.id != self.machine.subnet))
+        Ok(subnets
+            .iter()
+            .all(|subnet| subnet.id != self.machine.subnet))
     }
 
     fn reservation(&self) -> bool {
         let selected = self.status.capacity_reservations.as_deref();
         let mut selected = selected.unwrap_or_default().iter();
         let reservation = self.machine.reservation.as_deref();
-        reservation.is_some_and(|id| selected.all(|own| own.id != id))
+        reservation.is_some_and(|id| selected.all(|reservation| reservation.id != id))
     }
 
     fn nothing_resolved(&self, field: &'static str) -> DriftError {

@@ -22,7 +22,7 @@ pub fn alias(spec: &Ec2NodeClassSpec) -> Option<(AmiFamily, &str)> {
 pub fn parse_alias(alias: &str) -> Option<(AmiFamily, &str)> {
     let (name, version) = alias.split_once('@')?;
     let mut families = AmiFamily::ALL.iter().copied();
-    let family = families.find(|own| own.as_str().to_lowercase() == name)?;
+    let family = families.find(|family| family.as_str().to_lowercase() == name)?;
     (family != AmiFamily::Custom).then_some((family, version))
 }
 

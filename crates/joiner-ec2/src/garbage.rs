@@ -16,19 +16,20 @@ pub fn leaked<'m>(
     named_by_claims: &BTreeSet<String>,
     now: Timestamp,
 ) -> Vec<&'m Machine> {
-    let is_old = |own: &Machine| {
-        own.launched
+    let is_old = |machine: &Machine| {
+        machine
+            .launched
             .is_some_and(|at| now.duration_since(at) > AGE_MIN)
     };
-    let is_there = |own: &Machine| match own.life {
+    let is_there = |machine: &Machine| match machine.life {
         Life::Runs | Life::Stopped => true,
         Life::Ending | Life::Gone => false,
     };
-    let is_ours = |own: &Machine| own.pool.is_some() && own.class.is_some();
+    let is_ours = |machine: &Machine| machine.pool.is_some() && machine.class.is_some();
     let unnamed = machines
         .iter()
-        .filter(|own| !named_by_claims.contains(&own.id.to_string()));
+        .filter(|machine| !named_by_claims.contains(&machine.id.to_string()));
     unnamed
-        .filter(|own| is_ours(own) && is_old(own) && is_there(own))
+        .filter(|machine| is_ours(machine) && is_old(machine) && is_there(machine))
         .collect()
 }

@@ -55,7 +55,7 @@ fn spec_hash(spec: &Ec2NodeClassSpec, version: HashVersion) -> u64 {
     };
     let volumes = spec.block_device_mappings.as_deref();
     let interfaces = spec.network_interfaces.as_deref();
-    let policy = spec.instance_store_policy.map(|own| own.as_str());
+    let policy = spec.instance_store_policy.map(|policy| policy.as_str());
     Fields::of("EC2NodeClassSpec")
         .with(
             "PlacementGroupSelector",
@@ -75,12 +75,12 @@ fn spec_hash(spec: &Ec2NodeClassSpec, version: HashVersion) -> u64 {
         .with("Kubelet", kubelet)
         .with(
             "BlockDeviceMappings",
-            volumes.map(|own| set(own.iter().map(mapping))),
+            volumes.map(|volumes| set(volumes.iter().map(mapping))),
         )
         .with("InstanceStorePolicy", policy.map(string))
         .with(
             "NetworkInterfaces",
-            interfaces.map(|own| set(own.iter().map(interface))),
+            interfaces.map(|interfaces| set(interfaces.iter().map(interface))),
         )
         .with("DetailedMonitoring", spec.detailed_monitoring.map(flag))
         .with(
@@ -112,11 +112,11 @@ fn kubelet(kubelet: &Kubelet) -> u64 {
         None => None,
     };
     let grace = kubelet.eviction_soft_grace_period.as_ref();
-    let number = |own: Option<i32>| own.map(|own| int32(own.into()));
+    let number = |number: Option<i32>| number.map(|number| int32(number.into()));
     Fields::of("KubeletConfiguration")
         .with(
             "ClusterDNS",
-            dns.map(|own| set(own.iter().map(|address| string(address)))),
+            dns.map(|addresses| set(addresses.iter().map(|address| string(address)))),
         )
         .with("MaxPods", max_pods)
         .with("PodsPerCore", number(kubelet.pods_per_core))
@@ -126,9 +126,10 @@ fn kubelet(kubelet: &Kubelet) -> u64 {
         .with("EvictionSoft", kubelet.eviction_soft.as_ref().map(map))
         .with(
             "EvictionSoftGracePeriod",
-            grace.map(|own| {
+            grace.map(|notices| {
                 map_with(
-                    own.iter()
+                    notices
+                        .iter()
                         .map(|(signal, notice)| (signal, duration(notice))),
                 )
             }),
@@ -152,18 +153,20 @@ fn kubelet(kubelet: &Kubelet) -> u64 {
 /// Text that is no duration counts as none; the schema keeps it out.
 fn duration(text: &DurationText) -> u64 {
     let length = text.parse().ok().flatten();
-    let nanos = length.and_then(|own| u64::try_from(own.as_nanos()).ok());
-    let nanos = nanos.filter(|own| *own > 0);
+    let nanos = length.and_then(|length| u64::try_from(length.as_nanos()).ok());
+    let nanos = nanos.filter(|nanos| *nanos > 0);
     Fields::of("Duration")
-        .with("Duration", nanos.map(|own| numbers(&[own])))
+        .with("Duration", nanos.map(|nanos| numbers(&[nanos])))
         .hash()
 }
 
 /// Kubelet settings as compact JSON with sorted keys; `null` when there are none.
 fn kubelet_text(kubelet: Option<&Kubelet>) -> String {
-    let value = kubelet.and_then(|own| serde_json::to_value(own).ok());
+    let value = kubelet.and_then(|kubelet| serde_json::to_value(kubelet).ok());
     match value {
-        Some(value) if value.as_object().is_some_and(|own| !own.is_empty()) => value.to_string(),
+        Some(value) if value.as_object().is_some_and(|fields| !fields.is_empty()) => {
+            value.to_string()
+        }
         _ => "null".to_owned(),
     }
 }
@@ -195,12 +198,14 @@ fn volume(volume: &BlockDevice) -> u64 {
         .with("Throughput", volume.throughput.map(int64))
         .with(
             "VolumeInitializationRate",
-            rate.map(|own| int32(own.into())),
+            rate.map(|rate| int32(rate.into())),
         )
         .with("VolumeSize", size.as_deref().map(string))
         .with(
             "VolumeType",
-            volume.volume_type.map(|own| string(own.as_str())),
+            volume
+                .volume_type
+                .map(|volume_type| string(volume_type.as_str())),
         )
         .hash()
 }
@@ -231,7 +236,7 @@ fn canonical_size(size: &Quantity) -> String {
 }
 
 fn interface(interface: &NetworkInterface) -> u64 {
-    let index = |own: i32| (own != 0).then(|| int32(own.into()));
+    let index = |index: i32| (index != 0).then(|| int32(index.into()));
     Fields::of("NetworkInterface")
         .with("NetworkCardIndex", index(interface.network_card_index))
         .with("DeviceIndex", index(interface.device_index))
@@ -247,22 +252,24 @@ fn metadata_options(options: &MetadataOptions) -> u64 {
     Fields::of("MetadataOptions")
         .with(
             "HTTPEndpoint",
-            options.http_endpoint.map(|own| string(own.as_str())),
+            options
+                .http_endpoint
+                .map(|endpoint| string(endpoint.as_str())),
         )
         .with(
             "HTTPProtocolIPv6",
-            options.http_protocol_ipv6.map(|own| string(own.as_str())),
+            options.http_protocol_ipv6.map(|ipv6| string(ipv6.as_str())),
         )
         .with("HTTPPutResponseHopLimit", hops.map(int64))
         .with(
             "HTTPTokens",
-            options.http_tokens.map(|own| string(own.as_str())),
+            options.http_tokens.map(|tokens| string(tokens.as_str())),
         )
         .hash()
 }
 
 fn connection_tracking(tracking: &ConnectionTracking) -> u64 {
-    let seconds = |own: Option<i32>| own.map(|own| int32(own.into()));
+    let seconds = |seconds: Option<i32>| seconds.map(|seconds| int32(seconds.into()));
     Fields::of("ConnectionTracking")
         .with(
             "TCPEstablishedTimeout",
@@ -278,7 +285,7 @@ fn cpu_options(options: &CpuOptions) -> u64 {
     Fields::of("CPUOptions")
         .with(
             "NestedVirtualization",
-            nested.map(|own| string(own.as_str())),
+            nested.map(|nested| string(nested.as_str())),
         )
         .hash()
 }

@@ -95,7 +95,7 @@ pub fn ill(statuses: &[InstanceStatus], now: Timestamp) -> BTreeMap<String, Vec<
                 status
                     .events
                     .iter()
-                    .any(|own| EVENTS.contains(&own.code.as_str())),
+                    .any(|event| EVENTS.contains(&event.code.as_str())),
             ),
         ];
         let found = found
@@ -115,11 +115,11 @@ pub fn ill(statuses: &[InstanceStatus], now: Timestamp) -> BTreeMap<String, Vec<
 
 fn has_failed(summary: &StatusSummary, now: Timestamp) -> bool {
     summary.status == "impaired"
-        && summary.details.iter().any(|own| {
-            let since = own
+        && summary.details.iter().any(|detail| {
+            let since = detail
                 .impaired_since
                 .as_deref()
-                .and_then(|own| own.parse::<Timestamp>().ok());
+                .and_then(|since| since.parse::<Timestamp>().ok());
             since.is_some_and(|since| now.duration_since(since) >= FAILED_FOR)
         })
 }
@@ -132,11 +132,11 @@ pub fn new_since(
 ) -> Vec<(String, Illness)> {
     let known = |id: &String, illness: &Illness| {
         let before = last.get(id);
-        before.is_some_and(|own| own.contains(illness))
+        before.is_some_and(|illnesses| illnesses.contains(illness))
     };
     let all = now
         .iter()
-        .flat_map(|(id, own)| own.iter().map(move |illness| (id, illness)));
+        .flat_map(|(id, illnesses)| illnesses.iter().map(move |illness| (id, illness)));
     let new = all.filter(|(id, illness)| !known(id, illness));
     new.map(|(id, illness)| (id.clone(), *illness)).collect()
 }

@@ -161,17 +161,17 @@ impl Machine {
     #[must_use]
     pub fn read(instance: &Instance, reserving: bool) -> Self {
         let tag = |key: &str| {
-            let tag = instance.tags.iter().find(|own| own.key == key);
-            tag.map(|own| Name::from(own.value.as_str()))
+            let tag = instance.tags.iter().find(|tag| tag.key == key);
+            tag.map(|tag| Name::from(tag.value.as_str()))
         };
         let placement = &instance.placement;
         let capacity_type = capacity_type(instance, reserving);
         let reservation = instance.capacity_reservation_id.as_deref();
-        let reservation = reservation.filter(|own| !own.is_empty());
+        let reservation = reservation.filter(|id| !id.is_empty());
         let groups: BTreeSet<String> = (instance.security_groups.iter())
-            .map(|own| own.group_id.clone())
+            .map(|group| group.group_id.clone())
             .collect();
-        let is_efa = |own: &str| own.starts_with("efa");
+        let is_efa = |kind: &str| kind.starts_with("efa");
         let mut interfaces = instance.network_interfaces.iter();
         Self {
             id: ProviderId {
@@ -187,8 +187,9 @@ impl Machine {
             },
             reservation: reservation.map(Name::from),
             placement_group: placement.group_id.as_deref().map(Name::from),
-            partition: placement.partition_number.filter(|own| *own > 0),
-            has_efa: interfaces.any(|own| own.interface_type.as_deref().is_some_and(is_efa)),
+            partition: placement.partition_number.filter(|number| *number > 0),
+            has_efa: interfaces
+                .any(|interface| interface.interface_type.as_deref().is_some_and(is_efa)),
             claim: tag(tags::NODE_CLAIM),
             pool: tag(NODE_POOL),
             class: tag(EC2_NODE_CLASS),
@@ -221,8 +222,8 @@ impl Machine {
         };
         set(ZONE, &self.id.zone);
         let mut subnets = class.subnets.iter().flatten();
-        let subnet = subnets.find(|own| own.zone == self.id.zone);
-        if let Some(id) = subnet.and_then(|own| own.zone_id.as_deref()) {
+        let subnet = subnets.find(|subnet| subnet.zone == self.id.zone);
+        if let Some(id) = subnet.and_then(|subnet| subnet.zone_id.as_deref()) {
             set(ZONE_ID, id);
         }
         set(CAPACITY_TYPE, self.capacity_type.as_str());
@@ -230,10 +231,12 @@ impl Machine {
         if let Some(id) = self.reservation.as_deref().filter(|_| self.is_reserved()) {
             set(CAPACITY_RESERVATION_ID, id);
             let mut all = class.capacity_reservations.iter().flatten();
-            if let Some(own) = all.find(|own| own.id == id) {
-                let kind = own.reservation_type.unwrap_or(ReservationType::Default);
+            if let Some(reservation) = all.find(|reservation| reservation.id == id) {
+                let kind = reservation
+                    .reservation_type
+                    .unwrap_or(ReservationType::Default);
                 set(CAPACITY_RESERVATION_TYPE, kind.as_str());
-                let may_go = own.interruptible.unwrap_or_default();
+                let may_go = reservation.interruptible.unwrap_or_default();
                 set(
                     CAPACITY_RESERVATION_INTERRUPTIBLE,
                     if may_go { "true" } else { "false" },
@@ -275,9 +278,10 @@ const RESERVATION_LABELS: [&str; 3] = [
 
 /// How a machine is paid for. One that landed in an open reservation by itself counts as on-demand.
 fn capacity_type(instance: &Instance, reserving: bool) -> CapacityType {
-    let is_some = |text: &Option<String>| text.as_ref().is_some_and(|own| !own.is_empty());
+    let is_some = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
     let specification = instance.capacity_reservation_specification.as_ref();
-    let preference = specification.and_then(|own| own.capacity_reservation_preference.as_deref());
+    let preference = specification
+        .and_then(|specification| specification.capacity_reservation_preference.as_deref());
     if is_some(&instance.spot_instance_request_id) {
         CapacityType::Spot
     } else if reserving
@@ -318,7 +322,7 @@ pub enum End {
 /// How to end a machine, given what a fresh read found.
 #[must_use]
 pub fn end(found: Option<&Machine>) -> End {
-    match found.map(|own| own.life) {
+    match found.map(|machine| machine.life) {
         None | Some(Life::Gone) => End::Gone,
         Some(Life::Ending) => End::Waits,
         Some(Life::Runs | Life::Stopped) => End::Terminate,
@@ -331,7 +335,7 @@ pub fn end(found: Option<&Machine>) -> End {
 pub fn demoted(said: &Labels, machine: &Machine) -> Option<(&'static str, [&'static str; 2])> {
     let says_reserved = said
         .get(CAPACITY_TYPE)
-        .is_some_and(|own| &**own == CapacityType::Reserved.as_str());
+        .is_some_and(|value| &**value == CapacityType::Reserved.as_str());
     let is_on_demand = machine.capacity_type == CapacityType::OnDemand;
     (says_reserved && is_on_demand).then_some((
         CapacityType::OnDemand.as_str(),
@@ -361,7 +365,7 @@ pub fn partition_hook(
     provider_id: Option<&str>,
     found: Option<&Machine>,
 ) -> Result<PartitionHook, MachineGone> {
-    let is_set = |own: &String| !own.is_empty();
+    let is_set = |text: &String| !text.is_empty();
     match (strategy, provider_id, found) {
         (None | Some(PlacementStrategy::Cluster | PlacementStrategy::Spread), _, _) => {
             Ok(PartitionHook::Passes)
@@ -369,7 +373,7 @@ pub fn partition_hook(
         _ if labels.get(PLACEMENT_GROUP_PARTITION).is_some_and(is_set) => Ok(PartitionHook::Passes),
         (_, None, _) => Ok(PartitionHook::Waits),
         (_, Some(id), None) => Err(MachineGone(id.to_owned())),
-        (_, Some(_), Some(own)) => Ok(own
+        (_, Some(_), Some(machine)) => Ok(machine
             .partition
             .map_or(PartitionHook::Waits, PartitionHook::Label)),
     }
@@ -384,6 +388,7 @@ pub struct MachineGone(pub String);
 #[must_use]
 pub fn is_expiring(reservations: &[CapacityReservation], id: &str) -> bool {
     let mut all = reservations.iter();
-    let own = all.find(|own| own.id == id);
-    own.and_then(|own| own.state) == Some(joiner_api::types::ReservationState::Expiring)
+    let reservation = all.find(|reservation| reservation.id == id);
+    reservation.and_then(|reservation| reservation.state)
+        == Some(joiner_api::types::ReservationState::Expiring)
 }

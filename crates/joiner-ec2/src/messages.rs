@@ -173,9 +173,11 @@ impl Message {
         let detail = envelope.detail;
         let ids: Vec<String> = match kind {
             MessageKind::NoOp => Vec::new(),
-            MessageKind::ScheduledChange => {
-                detail.affected.into_iter().map(|own| own.value).collect()
-            }
+            MessageKind::ScheduledChange => detail
+                .affected
+                .into_iter()
+                .map(|entity| entity.value)
+                .collect(),
             MessageKind::SpotInterrupted
             | MessageKind::RebalanceRecommendation
             | MessageKind::InstanceStopped

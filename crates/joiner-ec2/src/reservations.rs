@@ -63,17 +63,17 @@ pub struct Found {
 pub fn found(answers: &[answer::CapacityReservation], now: Timestamp) -> Found {
     let mut found = Found::default();
     let by_id: BTreeMap<&str, &answer::CapacityReservation> = (answers.iter())
-        .map(|own| (own.capacity_reservation_id.as_str(), own))
+        .map(|reservation| (reservation.capacity_reservation_id.as_str(), reservation))
         .collect();
-    for (id, own) in by_id {
-        let end = own
+    for (id, reservation) in by_id {
+        let end = reservation
             .end_date
             .as_deref()
             .and_then(|end| end.parse::<Timestamp>().ok());
         if end.is_some_and(|end| end <= now) {
             continue;
         }
-        let (criteria, kind) = match (criteria(own), kind(own)) {
+        let (criteria, kind) = match (criteria(reservation), kind(reservation)) {
             (Ok(criteria), Ok(kind)) => (criteria, kind),
             (Err(why), _) | (_, Err(why)) => {
                 found
@@ -92,15 +92,15 @@ pub fn found(answers: &[answer::CapacityReservation], now: Timestamp) -> Found {
         found.next_change = found.next_change.into_iter().chain(changes).min();
         found
             .free
-            .insert(id.to_owned(), own.available_instance_count);
+            .insert(id.to_owned(), reservation.available_instance_count);
         found.reservations.push(CapacityReservation {
             id: id.to_owned(),
-            availability_zone: own.availability_zone.clone(),
-            instance_type: own.instance_type.clone(),
+            availability_zone: reservation.availability_zone.clone(),
+            instance_type: reservation.instance_type.clone(),
             instance_match_criteria: criteria,
-            owner_id: own.owner_id.clone(),
+            owner_id: reservation.owner_id.clone(),
             reservation_type: Some(kind),
-            interruptible: Some(own.interruptible.unwrap_or_default()),
+            interruptible: Some(reservation.interruptible.unwrap_or_default()),
             state: Some(state),
             end_time: end.map(|end| end.to_string()),
         });
@@ -108,17 +108,17 @@ pub fn found(answers: &[answer::CapacityReservation], now: Timestamp) -> Found {
     found
 }
 
-fn criteria(own: &answer::CapacityReservation) -> Result<MatchCriteria, String> {
-    let said = own.instance_match_criteria.as_str();
+fn criteria(reservation: &answer::CapacityReservation) -> Result<MatchCriteria, String> {
+    let said = reservation.instance_match_criteria.as_str();
     let mut all = MatchCriteria::ALL.iter().copied();
-    let found = all.find(|own| own.as_str() == said);
+    let found = all.find(|criteria| criteria.as_str() == said);
     found.ok_or_else(|| format!("instanceMatchCriteria {said:?} is not known"))
 }
 
-fn kind(own: &answer::CapacityReservation) -> Result<ReservationType, String> {
-    let said = own.reservation_type.as_deref().unwrap_or("default");
+fn kind(reservation: &answer::CapacityReservation) -> Result<ReservationType, String> {
+    let said = reservation.reservation_type.as_deref().unwrap_or("default");
     let mut all = ReservationType::ALL.iter().copied();
-    let found = all.find(|own| own.as_str() == said);
+    let found = all.find(|kind| kind.as_str() == said);
     found.ok_or_else(|| format!("reservationType {said:?} is not known"))
 }
 

@@ -68,12 +68,17 @@ pub(crate) fn tag_filters(tags: &BTreeMap<String, String>) -> Vec<Filter> {
 /// The subnets of a class, most free addresses first.
 #[must_use]
 pub fn subnets(found: &[answer::Subnet]) -> Vec<Subnet> {
-    let mut found: Vec<&answer::Subnet> = once_each(found, |own| &own.subnet_id);
-    found.sort_by_key(|own| (Reverse(own.available_ip_address_count), &own.subnet_id));
-    let subnet = |own: &answer::Subnet| Subnet {
-        id: own.subnet_id.clone(),
-        zone: own.availability_zone.clone(),
-        zone_id: Some(own.availability_zone_id.clone()).filter(|id| !id.is_empty()),
+    let mut found: Vec<&answer::Subnet> = once_each(found, |subnet| &subnet.subnet_id);
+    found.sort_by_key(|subnet| {
+        (
+            Reverse(subnet.available_ip_address_count),
+            &subnet.subnet_id,
+        )
+    });
+    let subnet = |subnet: &answer::Subnet| Subnet {
+        id: subnet.subnet_id.clone(),
+        zone: subnet.availability_zone.clone(),
+        zone_id: Some(subnet.availability_zone_id.clone()).filter(|id| !id.is_empty()),
     };
     found.into_iter().map(subnet).collect()
 }
@@ -81,18 +86,19 @@ pub fn subnets(found: &[answer::Subnet]) -> Vec<Subnet> {
 /// Free addresses by subnet.
 #[must_use]
 pub fn free_addresses(found: &[answer::Subnet]) -> BTreeMap<String, u32> {
-    let free = |own: &answer::Subnet| (own.subnet_id.clone(), own.available_ip_address_count);
+    let free =
+        |subnet: &answer::Subnet| (subnet.subnet_id.clone(), subnet.available_ip_address_count);
     found.iter().map(free).collect()
 }
 
 /// The security groups of a class, by id.
 #[must_use]
 pub fn security_groups(found: &[answer::SecurityGroup]) -> Vec<SecurityGroup> {
-    let group = |own: &answer::SecurityGroup| SecurityGroup {
-        id: own.group_id.clone(),
-        name: Some(own.group_name.clone()),
+    let group = |group: &answer::SecurityGroup| SecurityGroup {
+        id: group.group_id.clone(),
+        name: Some(group.group_name.clone()),
     };
-    once_each(found, |own| &own.group_id)
+    once_each(found, |group| &group.group_id)
         .into_iter()
         .map(group)
         .collect()
@@ -103,7 +109,7 @@ fn once_each<'f, Found>(
     found: &'f [Found],
     id: impl Fn(&'f Found) -> &'f String,
 ) -> Vec<&'f Found> {
-    let by_id: BTreeMap<&String, &Found> = found.iter().map(|own| (id(own), own)).collect();
+    let by_id: BTreeMap<&String, &Found> = found.iter().map(|thing| (id(thing), thing)).collect();
     by_id.into_values().collect()
 }
 
@@ -122,7 +128,7 @@ pub fn placement_group_query(spec: &Ec2NodeClassSpec) -> Option<Query> {
 /// The placement group of a class. One with a strategy that we do not know is none.
 #[must_use]
 pub fn placement_group(found: &[answer::PlacementGroup]) -> Option<PlacementGroup> {
-    let mut available = found.iter().filter(|own| own.state == "available");
+    let mut available = found.iter().filter(|group| group.state == "available");
     let first = available.next()?;
     let strategy = match first.strategy.as_str() {
         "cluster" => PlacementStrategy::Cluster,

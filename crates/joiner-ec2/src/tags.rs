@@ -54,11 +54,11 @@ impl TagSpecification {
     /// The same tags for several kinds of things.
     #[must_use]
     pub fn for_each(resource_types: &[&str], tags: &[Tag]) -> Vec<Self> {
-        let own = |resource_type: &&str| Self {
+        let specification = |resource_type: &&str| Self {
             resource_type: (*resource_type).to_owned(),
             tags: tags.to_vec(),
         };
-        resource_types.iter().map(own).collect()
+        resource_types.iter().map(specification).collect()
     }
 }
 
@@ -109,7 +109,7 @@ pub fn restricted(user: &BTreeMap<String, String>) -> Option<&str> {
 #[must_use]
 pub fn of_registered(present: &[Tag], node: &str, claim: &str, cluster: &str) -> Vec<Tag> {
     let wanted = [(NAME, node), (NODE_CLAIM, claim), (CLUSTER_NAME, cluster)];
-    let missing = |(key, _): &(&str, &str)| present.iter().all(|own| own.key != *key);
+    let missing = |(key, _): &(&str, &str)| present.iter().all(|tag| tag.key != *key);
     let missing = wanted.into_iter().filter(missing);
     missing.map(|(key, value)| Tag::new(key, value)).collect()
 }

@@ -12,7 +12,7 @@ pub fn mappings(
     given: Option<&[BlockDeviceMapping]>,
     family: AmiFamily,
 ) -> Vec<request::BlockDeviceMapping> {
-    match given.filter(|own| !own.is_empty()) {
+    match given.filter(|given| !given.is_empty()) {
         Some(given) => given.iter().map(mapping).collect(),
         None => defaults(family).into_iter().map(default).collect(),
     }
@@ -50,9 +50,9 @@ fn mapping(given: &BlockDeviceMapping) -> request::BlockDeviceMapping {
 }
 
 fn volume(given: &BlockDevice) -> request::EbsBlockDevice {
-    let number = |own: Option<i64>| {
-        let own = own.and_then(|own| i32::try_from(own).ok());
-        own.filter(|own| *own != 0)
+    let number = |number: Option<i64>| {
+        let number = number.and_then(|number| i32::try_from(number).ok());
+        number.filter(|number| *number != 0)
     };
     request::EbsBlockDevice {
         delete_on_termination: given.delete_on_termination,
@@ -63,7 +63,9 @@ fn volume(given: &BlockDevice) -> request::EbsBlockDevice {
         throughput: number(given.throughput),
         volume_initialization_rate: given.volume_initialization_rate,
         volume_size: given.volume_size.as_ref().and_then(gib),
-        volume_type: given.volume_type.map(|own| own.as_str().to_owned()),
+        volume_type: given
+            .volume_type
+            .map(|volume_type| volume_type.as_str().to_owned()),
     }
 }
 

@@ -75,24 +75,24 @@ fn inline(value: &Value, indent: usize, text: &mut String) {
     match value {
         Value::Object(_) => text.push_str("{}"),
         Value::Array(_) => text.push_str("[]"),
-        Value::String(own) if own.contains('\n') => literal(own, indent, text),
-        Value::String(own) => text.push_str(&scalar(own)),
+        Value::String(string) if string.contains('\n') => literal(string, indent, text),
+        Value::String(string) => text.push_str(&scalar(string)),
         Value::Null | Value::Bool(_) | Value::Number(_) => text.push_str(&value.to_string()),
     }
 }
 
 /// Several lines, as they are.
-fn literal(own: &str, indent: usize, text: &mut String) {
+fn literal(string: &str, indent: usize, text: &mut String) {
     text.push('|');
-    if own.starts_with([' ', '\n']) {
+    if string.starts_with([' ', '\n']) {
         text.push('2');
     }
-    match own.strip_suffix('\n') {
+    match string.strip_suffix('\n') {
         None => text.push('-'),
         Some(rest) if rest.ends_with('\n') || rest.is_empty() => text.push('+'),
         Some(_) => {}
     }
-    let lines = own.strip_suffix('\n').unwrap_or(own).split('\n');
+    let lines = string.strip_suffix('\n').unwrap_or(string).split('\n');
     for line in lines {
         text.push('\n');
         if !line.is_empty() {
@@ -133,7 +133,9 @@ fn means_something_else(text: &str) -> bool {
     }
     let based = ["0x", "0b", "0o"].iter().any(|prefix| {
         let digits = unsigned.strip_prefix(prefix);
-        digits.is_some_and(|own| !own.is_empty() && own.chars().all(|c| c.is_ascii_hexdigit()))
+        digits.is_some_and(|digits| {
+            !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit())
+        })
     });
     let by_60 = unsigned.contains(':')
         && unsigned

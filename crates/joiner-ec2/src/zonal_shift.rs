@@ -42,24 +42,24 @@ const APPLIED: &str = "APPLIED";
 /// Ids of the zones that are shifted away from now.
 #[must_use]
 pub fn shifted(resource: &ManagedResource, now: Timestamp) -> BTreeSet<String> {
-    let is_on = |own: &&ZonalShift| {
-        let end = own
+    let is_on = |shift: &&ZonalShift| {
+        let end = shift
             .expiry_time
             .as_deref()
-            .and_then(|own| own.parse::<Timestamp>().ok());
-        own.applied_status == APPLIED && end.is_none_or(|end| end > now)
+            .and_then(|expiry| expiry.parse::<Timestamp>().ok());
+        shift.applied_status == APPLIED && end.is_none_or(|end| end > now)
     };
     let shifts = resource
         .zonal_shifts
         .iter()
         .filter(is_on)
-        .map(|own| &own.away_from);
+        .map(|shift| &shift.away_from);
     let auto = resource
         .autoshifts
         .iter()
-        .filter(|own| own.applied_status == APPLIED);
+        .filter(|autoshift| autoshift.applied_status == APPLIED);
     shifts
-        .chain(auto.map(|own| &own.away_from))
+        .chain(auto.map(|autoshift| &autoshift.away_from))
         .cloned()
         .collect()
 }

@@ -50,7 +50,7 @@ impl Variant {
         let one = |key: &str, operator: Operator, values: &[&str]| Requirement {
             key: key.to_owned(),
             operator,
-            values: values.iter().map(|own| (*own).to_owned()).collect(),
+            values: values.iter().map(|value| (*value).to_owned()).collect(),
             min_values: None,
         };
         let (gpus, others) = (INSTANCE_GPU_COUNT, INSTANCE_ACCELERATOR_COUNT);
@@ -97,11 +97,11 @@ pub(super) fn parameters(
         kubernetes: kubernetes.to_owned(),
         instead,
     };
-    let own = match family {
-        AmiFamily::Al2 if minor.is_some_and(|own| own >= AL2_ENDS) => {
+    let named = match family {
+        AmiFamily::Al2 if minor.is_some_and(|minor| minor >= AL2_ENDS) => {
             return Err(unsupported("al2023@latest or bottlerocket@latest"));
         }
-        AmiFamily::Windows2025 if minor.is_some_and(|own| own < WINDOWS_2025_STARTS) => {
+        AmiFamily::Windows2025 if minor.is_some_and(|minor| minor < WINDOWS_2025_STARTS) => {
             return Err(unsupported("windows2022@latest"));
         }
         AmiFamily::Al2 => al2(version, kubernetes),
@@ -118,7 +118,7 @@ pub(super) fn parameters(
         is_mutable: version == LATEST,
         variants,
     };
-    Ok(own.into_iter().map(lookup).collect())
+    Ok(named.into_iter().map(lookup).collect())
 }
 
 type Named = Vec<(String, Vec<Variant>)>;

@@ -30,9 +30,13 @@ pub fn select(
         }
     }
     let mut chosen: Vec<Candidate<'_>> = best.into_values().collect();
-    chosen.sort_by_key(|own| {
-        let image = own.image;
-        (Reverse(&image.creation_date), &image.image_id, own.place)
+    chosen.sort_by_key(|candidate| {
+        let image = candidate.image;
+        (
+            Reverse(&image.creation_date),
+            &image.image_id,
+            candidate.place,
+        )
     });
     chosen.into_iter().map(Candidate::into_ami).collect()
 }
@@ -75,14 +79,16 @@ fn candidates<'i>(
         "arm64" => "arm64",
         _ => return Vec::new(),
     };
-    let of_image = |own: &&Lookup| values.get(&own.parameter) == Some(&image.image_id);
+    let of_image = |lookup: &&Lookup| values.get(&lookup.parameter) == Some(&image.image_id);
     let variants = lookups
         .iter()
         .filter(of_image)
-        .flat_map(|own| own.variants.iter().copied());
+        .flat_map(|lookup| lookup.variants.iter().copied());
     let variants: BTreeSet<_> = variants.collect();
-    let mut sets: Vec<Vec<Requirement>> =
-        variants.into_iter().map(|own| own.requirements()).collect();
+    let mut sets: Vec<Vec<Requirement>> = variants
+        .into_iter()
+        .map(|variant| variant.requirements())
+        .collect();
     if sets.is_empty() {
         sets.push(Vec::new());
     }
@@ -95,7 +101,7 @@ fn candidates<'i>(
             min_values: None,
         });
         requirements.sort_by(|one, other| {
-            let key = |own: &Requirement| (own.key.len(), own.key.clone());
+            let key = |requirement: &Requirement| (requirement.key.len(), requirement.key.clone());
             key(one).cmp(&key(other))
         });
         Candidate {
@@ -110,8 +116,8 @@ fn candidates<'i>(
 
 fn is_deprecated(image: &Image, now: Timestamp) -> bool {
     let time = image.deprecation_time.as_deref();
-    let time = time.and_then(|own| own.parse::<Timestamp>().ok());
-    time.is_some_and(|own| own <= now)
+    let time = time.and_then(|time| time.parse::<Timestamp>().ok());
+    time.is_some_and(|time| time <= now)
 }
 
 /// Parameters whose remembered value must be forgotten: they are to name the newest image, and name a deprecated
@@ -123,30 +129,33 @@ pub fn stale(
     images: &[Image],
     now: Timestamp,
 ) -> Vec<String> {
-    let is_stale = |own: &&Lookup| {
-        let id = values.get(&own.parameter);
+    let is_stale = |lookup: &&Lookup| {
+        let id = values.get(&lookup.parameter);
         let image = images.iter().find(|image| Some(&image.image_id) == id);
-        own.is_mutable && image.is_some_and(|image| is_deprecated(image, now))
+        lookup.is_mutable && image.is_some_and(|image| is_deprecated(image, now))
     };
     let stale = lookups.iter().filter(is_stale);
-    stale.map(|own| own.parameter.clone()).collect()
+    stale.map(|lookup| lookup.parameter.clone()).collect()
 }
 
 /// The image for a type: the first whose requirements it meets.
 #[must_use]
 pub fn for_type<'a>(amis: &'a [Ami], ty: &InstanceType) -> Option<&'a Ami> {
-    amis.iter()
-        .find(|ami| ami.requirements.iter().all(|own| meets(ty, own)))
+    amis.iter().find(|ami| {
+        ami.requirements
+            .iter()
+            .all(|requirement| meets(ty, requirement))
+    })
 }
 
 /// Whether a type meets a requirement of an image.
-fn meets(ty: &InstanceType, own: &Requirement) -> bool {
-    let values = ty.labels.get(own.key.as_str());
+fn meets(ty: &InstanceType, requirement: &Requirement) -> bool {
+    let values = ty.labels.get(requirement.key.as_str());
     let any_in = || {
         let mut values = values.into_iter().flatten();
-        values.any(|value| own.values.iter().any(|wanted| **wanted == **value))
+        values.any(|value| requirement.values.iter().any(|wanted| **wanted == **value))
     };
-    match own.operator {
+    match requirement.operator {
         Operator::Exists => values.is_some(),
         Operator::DoesNotExist => values.is_none(),
         Operator::In => any_in(),

@@ -61,11 +61,11 @@ pub fn queries(
     lookups: &[Lookup],
     values: &BTreeMap<String, String>,
 ) -> Result<Vec<Query>, NoParameters> {
-    let of_alias: Vec<&Lookup> = lookups.iter().filter(|own| !own.is_users).collect();
+    let of_alias: Vec<&Lookup> = lookups.iter().filter(|lookup| !lookup.is_users).collect();
     if let [first, ..] = of_alias.as_slice()
         && of_alias
             .iter()
-            .all(|own| !values.contains_key(&own.parameter))
+            .all(|lookup| !values.contains_key(&lookup.parameter))
     {
         let alias = spec
             .ami_selector_terms
@@ -83,7 +83,7 @@ pub fn queries(
         .filter_map(|term| term.id.clone());
     let found = lookups
         .iter()
-        .filter_map(|own| values.get(&own.parameter).cloned());
+        .filter_map(|lookup| values.get(&lookup.parameter).cloned());
     let mut ids: Vec<String> = given
         .chain(found)
         .filter(|id| id.starts_with(IMAGE))

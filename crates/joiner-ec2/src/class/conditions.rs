@@ -161,11 +161,15 @@ pub fn validation(spec: &Ec2NodeClassSpec, others: &[ClassCondition]) -> Option<
         }
     }
     let with = |status: ConditionStatus| {
-        let own = others.iter().filter(|own| DEPENDENCIES.contains(&own.kind));
-        let own = own.filter(|own| own.status == status);
-        own.map(|own| own.kind).collect::<Vec<_>>()
+        let dependencies = others
+            .iter()
+            .filter(|condition| DEPENDENCIES.contains(&condition.kind));
+        let dependencies = dependencies.filter(|condition| condition.status == status);
+        dependencies
+            .map(|condition| condition.kind)
+            .collect::<Vec<_>>()
     };
-    let known = |kind: &&&str| others.iter().all(|own| own.kind != **kind);
+    let known = |kind: &&&str| others.iter().all(|condition| condition.kind != **kind);
     let missing = DEPENDENCIES.iter().filter(known).copied();
     let unknown: Vec<&str> = with(ConditionStatus::Unknown)
         .into_iter()
@@ -191,9 +195,9 @@ pub fn validation(spec: &Ec2NodeClassSpec, others: &[ClassCondition]) -> Option<
 
 /// When to look again at what a condition rests on, although nothing changed; sooner where nothing was found.
 #[must_use]
-pub fn again_after(own: &ClassCondition) -> Option<Duration> {
-    let is_true = own.status == ConditionStatus::True;
-    let minutes = match own.kind {
+pub fn again_after(condition: &ClassCondition) -> Option<Duration> {
+    let is_true = condition.status == ConditionStatus::True;
+    let minutes = match condition.kind {
         AMIS_READY | SECURITY_GROUPS_READY if is_true => 5,
         AMIS_READY | SECURITY_GROUPS_READY | SUBNETS_READY | CAPACITY_RESERVATIONS_READY => 1,
         VALIDATION_SUCCEEDED => 10,
@@ -205,7 +209,7 @@ pub fn again_after(own: &ClassCondition) -> Option<Duration> {
 /// What `Ready` says: True if all are, False if any is, else Unknown.
 #[must_use]
 pub fn ready(all: &[ClassCondition]) -> ConditionStatus {
-    let any = |status: ConditionStatus| all.iter().any(|own| own.status == status);
+    let any = |status: ConditionStatus| all.iter().any(|condition| condition.status == status);
     match (any(ConditionStatus::False), any(ConditionStatus::Unknown)) {
         (true, _) => ConditionStatus::False,
         (false, true) => ConditionStatus::Unknown,

@@ -142,15 +142,15 @@ pub fn type_to_try<'a>(
         let standard = fits.iter().find(|(_, ami)| is_standard(ami)).copied();
         standard.or_else(|| fits.first().copied())
     };
-    let own: Vec<&InstanceType> = of_pools.iter().filter(|_| !is_windows(family)).collect();
-    with_image(own).or_else(|| with_image(fallback.iter().filter(of_windows).collect()))
+    let usable: Vec<&InstanceType> = of_pools.iter().filter(|_| !is_windows(family)).collect();
+    with_image(usable).or_else(|| with_image(fallback.iter().filter(of_windows).collect()))
 }
 
 /// An image for machines without accelerators.
 fn is_standard(ami: &Ami) -> bool {
     ami.requirements
         .iter()
-        .all(|own| own.operator != Operator::Exists)
+        .all(|requirement| requirement.operator != Operator::Exists)
 }
 
 /// Asks whether the fleet would be made.

@@ -63,13 +63,16 @@ pub fn problems(kubelet: &Kubelet) -> Vec<String> {
             problems.push(told(&format!("{field}[{signal}]"), &what));
         }
     }
-    for signal in soft.keys().filter(|own| !graced.contains(own)) {
+    for signal in soft.keys().filter(|signal| !graced.contains(signal)) {
         problems.push(told(
             &format!("evictionSoft[{signal}]"),
             "has no evictionSoftGracePeriod; add one",
         ));
     }
-    for signal in graced.into_iter().filter(|own| !soft.contains_key(*own)) {
+    for signal in graced
+        .into_iter()
+        .filter(|signal| !soft.contains_key(*signal))
+    {
         problems.push(told(
             &format!("evictionSoftGracePeriod[{signal}]"),
             "has no evictionSoft; add it",
@@ -121,7 +124,7 @@ fn numbers(kubelet: &Kubelet) -> Vec<String> {
             kubelet.eviction_max_pod_grace_period.map(i64::from),
         ),
     ] {
-        if number.is_some_and(|own| own < 0) {
+        if number.is_some_and(|number| number < 0) {
             problems.push(told(field, "is negative"));
         }
     }
@@ -129,7 +132,7 @@ fn numbers(kubelet: &Kubelet) -> Vec<String> {
         ("imageGCHighThresholdPercent", high),
         ("imageGCLowThresholdPercent", low),
     ] {
-        if percent.is_some_and(|own| !(0..=100).contains(&own)) {
+        if percent.is_some_and(|percent| !(0..=100).contains(&percent)) {
             problems.push(told(field, "is no percentage between 0 and 100"));
         }
     }
@@ -160,7 +163,7 @@ fn texts(value: Option<&Value>) -> BTreeMap<String, String> {
 fn is_threshold(text: &str) -> bool {
     if let Some(percent) = text.strip_suffix('%') {
         let number = percent.parse::<f64>();
-        return number.is_ok_and(|own| (0.0..=100.0).contains(&own));
+        return number.is_ok_and(|number| (0.0..=100.0).contains(&number));
     }
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -188,7 +191,7 @@ pub fn unsupported(kubelet: &Kubelet, family: AmiFamily) -> Option<String> {
     if let Some(field) = kubelet.other.keys().next().filter(|_| is_limited) {
         return refuse(field);
     }
-    if is_bottlerocket && kubelet.pods_per_core.is_some_and(|own| own > 0) {
+    if is_bottlerocket && kubelet.pods_per_core.is_some_and(|count| count > 0) {
         return refuse("podsPerCore");
     }
     let n_dns = kubelet.cluster_dns.as_ref().map_or(0, Vec::len);

@@ -1,4 +1,4 @@
-//! Instance profiles: those that we make for a class's role, and those that nobody needs any more.
+//! Instance profiles: those that we make for a class's role, and those that nothing needs any more.
 
 use std::collections::BTreeSet;
 
@@ -64,8 +64,8 @@ pub fn needed(
         return Needed::Nothing;
     };
     match found {
-        Some(own) if own.role.as_deref().map(without_path) == Some(role) => {
-            Needed::Keep(own.name.clone())
+        Some(profile) if profile.role.as_deref().map(without_path) == Some(role) => {
+            Needed::Keep(profile.name.clone())
         }
         _ => Needed::Make(Profile {
             name: name(cluster, &format!("{}{class}{uuid}", cluster.region)),
@@ -117,7 +117,7 @@ pub fn without_path(role: &str) -> &str {
     role.rsplit('/').next().unwrap_or(role)
 }
 
-/// Which profiles of the cluster nobody needs: no class uses them, no claim was launched with them, and they are not
+/// Which profiles of the cluster nothing needs: no class uses them, no claim was launched with them, and they are not
 /// protected because they have just been made or replaced.
 #[must_use]
 pub fn unused<'p>(
@@ -129,6 +129,6 @@ pub fn unused<'p>(
     let needed = [of_classes, of_claims, protected];
     let unused = profiles
         .iter()
-        .filter(|name| needed.iter().all(|own| !own.contains(*name)));
+        .filter(|name| needed.iter().all(|names| !names.contains(*name)));
     unused.map(String::as_str).collect()
 }

@@ -101,7 +101,7 @@ fn one_kind_of_reservation(types: &mut Vec<InstanceType>) {
         return;
     };
     keep(types, |_, offering| {
-        Reservation::of(offering).is_none_or(|own| own.kind == kept)
+        Reservation::of(offering).is_none_or(|reservation| reservation.kind == kept)
     });
     // What is not reserved is dropped by the last filter of the three.
 }
@@ -110,8 +110,9 @@ fn one_kind_of_reservation(types: &mut Vec<InstanceType>) {
 fn one_capacity_block(types: &mut Vec<InstanceType>) {
     let blocks = types.iter().flat_map(|ty| {
         let blocks = ty.offerings.iter().filter_map(|offering| {
-            let own = Reservation::of(offering)?;
-            (own.kind == ReservationKind::CapacityBlock).then_some((offering.price, own.id))
+            let reservation = Reservation::of(offering)?;
+            (reservation.kind == ReservationKind::CapacityBlock)
+                .then_some((offering.price, reservation.id))
         });
         blocks.map(|(price, id)| (price, ty.name.clone(), id))
     });
@@ -119,7 +120,7 @@ fn one_capacity_block(types: &mut Vec<InstanceType>) {
         return;
     };
     keep(types, |_, offering| {
-        Reservation::of(offering).is_none_or(|own| own.id == kept)
+        Reservation::of(offering).is_none_or(|reservation| reservation.id == kept)
     });
 }
 
@@ -148,7 +149,7 @@ fn reserved_first(types: &mut Vec<InstanceType>) {
         let zone = label(offering, ZONE).unwrap_or_default().to_owned();
         let best = best.get(&(ty.clone(), zone));
         (offering.reservation.as_ref())
-            .is_some_and(|(id, _)| best.is_some_and(|(_, own)| own == id))
+            .is_some_and(|(id, _)| best.is_some_and(|(_, best_id)| best_id == id))
     });
 }
 
@@ -170,13 +171,16 @@ fn is_exotic(ty: &InstanceType) -> bool {
 fn without_dear_spot(types: &mut Vec<InstanceType>, ask: &Ask<'_>) {
     let both = [CapacityType::Spot, CapacityType::OnDemand];
     let key = joiner_api::labels::CAPACITY_TYPE;
-    if !both.iter().all(|own| ask.may_be(key, own.as_str())) {
+    if !both
+        .iter()
+        .all(|capacity_type| ask.may_be(key, capacity_type.as_str()))
+    {
         return;
     }
-    let prices = |own: CapacityType| {
+    let prices = |capacity_type: CapacityType| {
         let offerings = types.iter().flat_map(|ty| &ty.offerings);
         offerings
-            .filter(move |offering| own.is_of(offering))
+            .filter(move |offering| capacity_type.is_of(offering))
             .map(|offering| offering.price)
     };
     let has_spot = prices(CapacityType::Spot).next().is_some();

@@ -67,13 +67,13 @@ pub struct NoOverrides {
 /// # Errors
 /// No offering is in a zone with a subnet.
 pub fn fleet(
-    own: &FleetAsk<'_>,
+    wanted: &FleetAsk<'_>,
     types: &[InstanceType],
     templates: &[Made],
 ) -> Result<CreateFleet, NoOverrides> {
     let configs = templates.iter().map(|made| FleetLaunchTemplateConfig {
         launch_template_specification: LaunchTemplateSpecification::latest(&made.name),
-        overrides: overrides(own, types, made),
+        overrides: overrides(wanted, types, made),
     });
     let configs: Vec<_> = configs
         .filter(|config| !config.overrides.is_empty())
@@ -87,7 +87,7 @@ pub fn fleet(
         .iter()
         .find_map(|made| Some(made.reservation.as_ref()?.kind));
     let strategy = |plain: &str, by_priority: &str| {
-        let strategy = if own.price_overlay {
+        let strategy = if wanted.price_overlay {
             by_priority
         } else {
             plain
@@ -96,7 +96,7 @@ pub fn fleet(
             allocation_strategy: strategy.to_owned(),
         })
     };
-    let (target, mut request) = match (own.capacity_type, kind) {
+    let (target, mut request) = match (wanted.capacity_type, kind) {
         (CapacityType::Spot, _) => (
             "spot",
             CreateFleet {
@@ -127,9 +127,9 @@ pub fn fleet(
             },
         ),
     };
-    request.context = (own.context.filter(|_| !own.min_values_relaxed)).map(str::to_owned);
+    request.context = (wanted.context.filter(|_| !wanted.min_values_relaxed)).map(str::to_owned);
     request.launch_template_configs = configs;
-    request.tag_specifications = TagSpecification::for_each(&TAGGED, own.tags);
+    request.tag_specifications = TagSpecification::for_each(&TAGGED, wanted.tags);
     request.target_capacity_specification = TargetCapacity {
         default_target_capacity_type: target.to_owned(),
         total_target_capacity: 1,
@@ -140,19 +140,19 @@ pub fn fleet(
 
 /// What may be made from a template: a type in a zone, once each.
 fn overrides(
-    own: &FleetAsk<'_>,
+    wanted: &FleetAsk<'_>,
     types: &[InstanceType],
     made: &Made,
 ) -> Vec<FleetLaunchTemplateOverrides> {
     let mut seen: BTreeSet<(&str, &str)> = BTreeSet::new();
     let mut overrides = Vec::new();
     for ty in types.iter().filter(|ty| made.types.contains(&ty.name)) {
-        for offering in own.ask.offers(ty) {
+        for offering in wanted.ask.offers(ty) {
             let zone = label(offering, ZONE).unwrap_or_default();
-            let Some(subnet) = own
+            let Some(subnet) = wanted
                 .subnets
                 .get(zone)
-                .filter(|_| is_for(own, made, offering))
+                .filter(|_| is_for(wanted, made, offering))
             else {
                 continue;
             };
@@ -171,9 +171,9 @@ fn overrides(
     overrides
 }
 
-fn is_for(own: &FleetAsk<'_>, made: &Made, offering: &Offering) -> bool {
-    own.capacity_type.is_of(offering)
-        && match own.capacity_type {
+fn is_for(wanted: &FleetAsk<'_>, made: &Made, offering: &Offering) -> bool {
+    wanted.capacity_type.is_of(offering)
+        && match wanted.capacity_type {
             CapacityType::Reserved => Reservation::of(offering) == made.reservation,
             CapacityType::Spot | CapacityType::OnDemand => true,
         }

@@ -24,11 +24,11 @@ pub(super) fn interfaces(
     };
     let given = spec.network_interfaces.as_deref().unwrap_or_default();
     if !given.is_empty() {
-        let one = |own: &NetworkInterface| NetworkInterfaceSpecification {
-            device_index: own.device_index,
-            interface_type: Some(own.interface_type.as_str().to_owned()),
-            network_card_index: Some(own.network_card_index),
-            ..match own.interface_type {
+        let one = |interface: &NetworkInterface| NetworkInterfaceSpecification {
+            device_index: interface.device_index,
+            interface_type: Some(interface.interface_type.as_str().to_owned()),
+            network_card_index: Some(interface.network_card_index),
+            ..match interface.interface_type {
                 InterfaceType::Interface => ordinary(),
                 // It has no address.
                 InterfaceType::EfaOnly => NetworkInterfaceSpecification {
@@ -52,10 +52,10 @@ pub(super) fn interfaces(
 }
 
 fn tracking(spec: &Ec2NodeClassSpec) -> Option<ConnectionTrackingSpecification> {
-    let own = spec.connection_tracking.as_ref()?;
+    let tracking = spec.connection_tracking.as_ref()?;
     Some(ConnectionTrackingSpecification {
-        tcp_established_timeout: own.tcp_established_timeout,
-        udp_stream_timeout: own.udp_stream_timeout,
-        udp_timeout: own.udp_timeout,
+        tcp_established_timeout: tracking.tcp_established_timeout,
+        udp_stream_timeout: tracking.udp_stream_timeout,
+        udp_timeout: tracking.udp_timeout,
     })
 }

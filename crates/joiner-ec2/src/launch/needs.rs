@@ -51,7 +51,7 @@ pub fn by_need(
     let has_interfaces = spec
         .network_interfaces
         .as_ref()
-        .is_some_and(|own| !own.is_empty());
+        .is_some_and(|interfaces| !interfaces.is_empty());
     let wants_efa = ask.wants_efa() && !has_interfaces;
     let mut needs: BTreeMap<Need, Vec<Name>> = BTreeMap::new();
     for ty in types {

@@ -49,7 +49,9 @@ impl CapacityType {
     /// What a label says.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|own| own.as_str() == text)
+        Self::ALL
+            .into_iter()
+            .find(|capacity_type| capacity_type.as_str() == text)
     }
 
     /// How a claim's machine is paid for: reserved if it may be and there is one, else spot likewise, else
@@ -59,10 +61,11 @@ impl CapacityType {
         ask: &Ask<'_>,
         types: impl Iterator<Item = &'t InstanceType> + Clone,
     ) -> Self {
-        let has = |own: &Self| {
+        let has = |capacity_type: &Self| {
             let mut types = types.clone();
-            let sold = |ty: &InstanceType| ask.offers(ty).any(|offering| own.is_of(offering));
-            ask.may_be(CAPACITY_TYPE, own.as_str()) && types.any(sold)
+            let sold =
+                |ty: &InstanceType| ask.offers(ty).any(|offering| capacity_type.is_of(offering));
+            ask.may_be(CAPACITY_TYPE, capacity_type.as_str()) && types.any(sold)
         };
         [Self::Reserved, Self::Spot]
             .into_iter()
@@ -155,8 +158,8 @@ impl Ask<'_> {
     /// Whether a label may have a value. A claim that does not mention it does not mind.
     #[must_use]
     pub fn may_be(&self, key: &str, value: &str) -> bool {
-        let own = self.requirements.get(key);
-        own.is_none_or(|own| own.has(value))
+        let requirement = self.requirements.get(key);
+        requirement.is_none_or(|requirement| requirement.has(value))
     }
 
     /// Whether the claim asks for the kind of capacity by name, or does not mind.
@@ -170,7 +173,7 @@ impl Ask<'_> {
     pub fn has_min_values(&self) -> bool {
         self.requirements
             .iter()
-            .any(|own| own.min_values().is_some())
+            .any(|requirement| requirement.min_values().is_some())
     }
 
     /// Whether the claim asks for Elastic Fabric Adapters.
@@ -214,16 +217,16 @@ impl Ask<'_> {
     pub fn fits(&self, ty: &InstanceType) -> bool {
         self.requirements
             .iter()
-            .all(|own| match ty.labels.get(own.key()) {
-                Some(values) => values.iter().any(|value| own.has(value)),
-                None => is_free(own.key()) || own.holds(None),
+            .all(|requirement| match ty.labels.get(requirement.key()) {
+                Some(values) => values.iter().any(|value| requirement.has(value)),
+                None => is_free(requirement.key()) || requirement.holds(None),
             })
     }
 
     fn fits_offering(&self, offering: &Offering) -> bool {
         OFFERED.iter().all(|key| {
-            let own = self.requirements.get(key);
-            own.is_none_or(|own| own.holds(label(offering, key)))
+            let requirement = self.requirements.get(key);
+            requirement.is_none_or(|requirement| requirement.holds(label(offering, key)))
         })
     }
 }

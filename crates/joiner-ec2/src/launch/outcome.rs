@@ -94,7 +94,7 @@ pub enum NoMachine {
 
 /// What an answer means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct FleetOutcome {
     /// Machines, one for each caller in turn.
     pub bought: Vec<Bought>,
     /// What is remembered as sold out.
@@ -117,7 +117,7 @@ pub fn outcome(
     capacity_type: CapacityType,
     reservations: &[String],
     n_callers: usize,
-) -> Outcome {
+) -> FleetOutcome {
     let mut sold_out = BTreeSet::new();
     let mut templates_gone = BTreeSet::new();
     for error in &result.errors {
@@ -136,7 +136,7 @@ pub fn outcome(
     });
     let bought = bought(result);
     let no_machine = (bought.len() < n_callers).then(|| no_machine(&result.errors));
-    Outcome {
+    FleetOutcome {
         sold_out,
         failures: failures.collect(),
         templates_gone,
@@ -187,7 +187,7 @@ fn bought(result: &CreateFleetResult) -> Vec<Bought> {
     let of = |made: &crate::answer::FleetInstance| {
         let from = made.launch_template_and_overrides.clone();
         let instance_type = made.instance_type.clone();
-        let own = move |instance_id: &String| Bought {
+        let machine = move |instance_id: &String| Bought {
             instance_id: instance_id.clone(),
             instance_type: instance_type.clone(),
             zone: from.overrides.availability_zone.clone(),
@@ -198,7 +198,7 @@ fn bought(result: &CreateFleetResult) -> Vec<Bought> {
                 .launch_template_name
                 .clone(),
         };
-        made.instance_ids.iter().map(own).collect::<Vec<_>>()
+        made.instance_ids.iter().map(machine).collect::<Vec<_>>()
     };
     result.instances.iter().flat_map(of).collect()
 }

@@ -57,7 +57,7 @@ impl Addresses {
         for (zone, subnet) in chosen {
             let pods = types.iter().filter(|ty| is_sold(ty, zone, capacity_type));
             let pods = pods.map(|ty| ty.capacity.get(&ResourceName::Pods)).min();
-            let Some(pods) = pods.and_then(|own| u32::try_from(own).ok()) else {
+            let Some(pods) = pods.and_then(|pods| u32::try_from(pods).ok()) else {
                 continue;
             };
             let left = self.left(&subnet.id);
@@ -99,11 +99,11 @@ pub fn choose(subnets: &[Subnet], addresses: &Addresses) -> BTreeMap<String, Sub
             *slot = subnet;
         }
     }
-    let own = |(zone, subnet): (String, &Subnet)| (zone, subnet.clone());
-    chosen.into_iter().map(own).collect()
+    let owned = |(zone, subnet): (String, &Subnet)| (zone, subnet.clone());
+    chosen.into_iter().map(owned).collect()
 }
 
-/// Whether a type is sold like this in a zone, to whoever asks.
+/// Whether a type is sold like this in a zone, whatever is asked for.
 fn is_sold(ty: &InstanceType, zone: &str, capacity_type: CapacityType) -> bool {
     let everything = joiner_model::Requirements::new();
     let nothing = joiner_model::Resources::new();
@@ -112,5 +112,5 @@ fn is_sold(ty: &InstanceType, zone: &str, capacity_type: CapacityType) -> bool {
         requests: &nothing,
     };
     let mut offers = ask.offers(ty);
-    offers.any(|own| label(own, ZONE) == Some(zone) && capacity_type.is_of(own))
+    offers.any(|offering| label(offering, ZONE) == Some(zone) && capacity_type.is_of(offering))
 }

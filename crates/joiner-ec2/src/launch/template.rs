@@ -58,10 +58,10 @@ impl PlacedIn {
             .requirements
             .get(PLACEMENT_GROUP_PARTITION)
             .filter(|_| has_partitions);
-        let lowest = asked.and_then(|own| own.members()?.first().cloned());
+        let lowest = asked.and_then(|requirement| requirement.members()?.first().cloned());
         Self {
             group: group.id.to_string(),
-            partition: lowest.and_then(|own| own.parse().ok()),
+            partition: lowest.and_then(|partition| partition.parse().ok()),
         }
     }
 }
@@ -130,8 +130,8 @@ pub fn template(common: &Common<'_>, need: &Need) -> Result<Template, UserDataEr
     let data = LaunchTemplateData {
         block_device_mappings: volumes::mappings(spec.block_device_mappings.as_deref(), family),
         capacity_reservation_specification: common.reserving.then(|| reserving(reservation)),
-        cpu_options: spec.cpu_options.as_ref().and_then(|own| {
-            let nested = own.nested_virtualization?;
+        cpu_options: spec.cpu_options.as_ref().and_then(|options| {
+            let nested = options.nested_virtualization?;
             Some(CpuOptions {
                 nested_virtualization: Some(nested.as_str().to_owned()),
             })
@@ -150,8 +150,8 @@ pub fn template(common: &Common<'_>, need: &Need) -> Result<Template, UserDataEr
         },
         network_interfaces: interfaces(spec, &groups, need.efa, common.cluster.is_ipv6()),
         placement: Placement {
-            group_id: common.placed_in.map(|own| own.group.clone()),
-            partition_number: common.placed_in.and_then(|own| own.partition),
+            group_id: common.placed_in.map(|placed| placed.group.clone()),
+            partition_number: common.placed_in.and_then(|placed| placed.partition),
             tenancy: common.tenancy.as_str().to_owned(),
         },
         tag_specifications: TagSpecification::for_each(common.tagged_by_template(), &tags),
@@ -196,12 +196,16 @@ impl Common<'_> {
             }
         });
         let hops = given.http_put_response_hop_limit;
-        let ipv6 = given.http_protocol_ipv6.map(|own| own.as_str().to_owned());
+        let ipv6 = given
+            .http_protocol_ipv6
+            .map(|ipv6| ipv6.as_str().to_owned());
         MetadataOptions {
-            http_endpoint: given.http_endpoint.map(|own| own.as_str().to_owned()),
+            http_endpoint: given
+                .http_endpoint
+                .map(|endpoint| endpoint.as_str().to_owned()),
             http_protocol_ipv6: ipv6.filter(|_| !WITHOUT_IPV6_METADATA.contains(&region)),
-            http_put_response_hop_limit: hops.and_then(|own| i32::try_from(own).ok()),
-            http_tokens: given.http_tokens.map(|own| own.as_str().to_owned()),
+            http_put_response_hop_limit: hops.and_then(|hops| i32::try_from(hops).ok()),
+            http_tokens: given.http_tokens.map(|tokens| tokens.as_str().to_owned()),
             instance_metadata_tags: "disabled".to_owned(),
         }
     }
@@ -209,8 +213,8 @@ impl Common<'_> {
 
 /// A machine for a reservation uses that one and no other; any other machine uses none, not even open ones.
 fn reserving(reservation: Option<&Reservation>) -> CapacityReservationSpecification {
-    let target = reservation.map(|own| CapacityReservationTarget {
-        capacity_reservation_id: own.id.to_string(),
+    let target = reservation.map(|reservation| CapacityReservationTarget {
+        capacity_reservation_id: reservation.id.to_string(),
     });
     let preference = match target {
         Some(_) => "capacity-reservations-only",

@@ -42,6 +42,6 @@ fn key(status: &Ec2NodeClassStatus) -> u64 {
         .amis
         .iter()
         .flatten()
-        .map(|own| structural::string(&own.id));
+        .map(|ami| structural::string(&ami.id));
     structural::set(ids)
 }

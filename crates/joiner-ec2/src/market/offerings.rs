@@ -68,7 +68,8 @@ impl Market<'_> {
         let zones = self.zones(status);
         let mut builder = TypeBuilder::new(self.region, settings);
         // There are no Windows images for ARM.
-        let has_image = |own: &&Figures| !settings.ami_family.is_windows() || &*own.arch != "arm64";
+        let has_image =
+            |figures: &&Figures| !settings.ami_family.is_windows() || &*figures.arch != "arm64";
         let mut types: Vec<InstanceType> = (self.figures.iter().filter(has_image))
             .map(|figures| {
                 let figures = Figures {
@@ -96,12 +97,12 @@ impl Market<'_> {
         let subnets = status.subnets.as_deref().unwrap_or_default();
         let names: BTreeSet<&Name> = self.offered.values().flatten().collect();
         let zone = |name: &Name| {
-            let here = || subnets.iter().filter(|own| *own.zone == **name);
-            let id = here().find_map(|own| own.zone_id.as_deref());
+            let here = || subnets.iter().filter(|subnet| *subnet.zone == **name);
+            let id = here().find_map(|subnet| subnet.zone_id.as_deref());
             Zone {
                 name: name.clone(),
                 id,
-                subnets: here().map(|own| own.id.as_str()).collect(),
+                subnets: here().map(|subnet| subnet.id.as_str()).collect(),
                 is_shifted: id.is_some_and(|id| self.shifted.contains(id)),
             }
         };
@@ -134,7 +135,11 @@ impl Market<'_> {
                 let Some(price) = price.or(overlay).filter(|_| is_sold) else {
                     continue;
                 };
-                let group = class.settings.placement_group.as_ref().map(|own| &*own.id);
+                let group = class
+                    .settings
+                    .placement_group
+                    .as_ref()
+                    .map(|group| &*group.id);
                 let way = (capacity_type, &**name, &*zone.name);
                 let is_short = self.shortages.has(way, &zone.subnets, group, class.now);
                 offerings.push(Offering {
@@ -152,7 +157,7 @@ impl Market<'_> {
     /// Whether the class can have the type in the zone, if it is not sold out.
     fn is_usable(&self, figures: &Figures, zone: &Zone<'_>, class: &OfClass<'_>) -> bool {
         let offered = self.offered.get(&figures.name);
-        let is_offered = offered.is_some_and(|own| own.contains(&zone.name));
+        let is_offered = offered.is_some_and(|zones| zones.contains(&zone.name));
         class.can_launch && is_offered && !zone.subnets.is_empty() && !zone.is_shifted
     }
 
@@ -164,19 +169,22 @@ impl Market<'_> {
         status: &Ec2NodeClassStatus,
     ) -> Vec<Offering> {
         let all = status.capacity_reservations.as_deref().unwrap_or_default();
-        let of_type =
-            |own: &&CapacityReservation| self.reserving && *own.instance_type == *figures.name;
+        let of_type = |reservation: &&CapacityReservation| {
+            self.reserving && *reservation.instance_type == *figures.name
+        };
         let price = self.prices.on_demand(&figures.name).unwrap_or_default();
-        let offering = |own: &CapacityReservation| {
+        let offering = |reservation: &CapacityReservation| {
             let zone = zones
                 .iter()
-                .find(|zone| *zone.name == *own.availability_zone)?;
-            let left = self.left.of(&own.id);
+                .find(|zone| *zone.name == *reservation.availability_zone)?;
+            let left = self.left.of(&reservation.id);
             let mut labels = labels(zone, CapacityType::Reserved);
-            let kind = own.reservation_type.unwrap_or(ReservationType::Default);
-            let may_go = own.interruptible.unwrap_or_default();
+            let kind = reservation
+                .reservation_type
+                .unwrap_or(ReservationType::Default);
+            let may_go = reservation.interruptible.unwrap_or_default();
             for (key, value) in [
-                (CAPACITY_RESERVATION_ID, own.id.as_str()),
+                (CAPACITY_RESERVATION_ID, reservation.id.as_str()),
                 (CAPACITY_RESERVATION_TYPE, kind.as_str()),
                 (
                     CAPACITY_RESERVATION_INTERRUPTIBLE,
@@ -185,13 +193,13 @@ impl Market<'_> {
             ] {
                 labels.insert(key.into(), value.into());
             }
-            let is_expiring = own.state == Some(ReservationState::Expiring);
+            let is_expiring = reservation.state == Some(ReservationState::Expiring);
             let usable = self.is_usable(figures, zone, class);
             Some(Offering {
                 labels,
                 price: NanoDollars::new(price.get() / RESERVED_SHARE),
                 available: usable && left > 0 && !is_expiring,
-                reservation: Some((own.id.as_str().into(), left)),
+                reservation: Some((reservation.id.as_str().into(), left)),
                 extra_capacity: Resources::new(),
             })
         };
@@ -220,7 +228,7 @@ fn labels(zone: &Zone<'_>, capacity_type: CapacityType) -> Labels {
 /// Each offering once for each partition of the class's placement group, if it has partitions.
 fn partitioned(offerings: Vec<Offering>, settings: &ClassSettings) -> Vec<Offering> {
     let group = settings.placement_group.as_ref();
-    let Some(PlacementStrategy::Partition(count)) = group.map(|own| own.strategy) else {
+    let Some(PlacementStrategy::Partition(count)) = group.map(|group| group.strategy) else {
         return offerings;
     };
     let in_partition = |offering: &Offering, number: u32| {
@@ -231,6 +239,6 @@ fn partitioned(offerings: Vec<Offering>, settings: &ClassSettings) -> Vec<Offeri
     };
     let repeated = offerings
         .iter()
-        .flat_map(|own| (1..=count).map(move |number| in_partition(own, number)));
+        .flat_map(|offering| (1..=count).map(move |number| in_partition(offering, number)));
     repeated.collect()
 }

@@ -125,9 +125,10 @@ pub fn on_demand_prices(products: &[String], region: &str) -> BTreeMap<Name, Nan
         let dimensions = terms
             .values()
             .filter_map(|term| term["priceDimensions"].as_object());
-        let prices = dimensions.flat_map(|own| own.values());
-        let prices = prices.filter_map(|own| dollars(own["pricePerUnit"][currency].as_str()?));
-        let price = prices.filter(|own| *own > NanoDollars::ZERO).max()?;
+        let prices = dimensions.flat_map(|dimensions| dimensions.values());
+        let prices =
+            prices.filter_map(|dimension| dollars(dimension["pricePerUnit"][currency].as_str()?));
+        let price = prices.filter(|price| *price > NanoDollars::ZERO).max()?;
         Some((Name::from(name), price))
     });
     priced.collect()
@@ -136,17 +137,18 @@ pub fn on_demand_prices(products: &[String], region: &str) -> BTreeMap<Name, Nan
 /// Prices by type and zone out of the history: of several, the newest.
 pub(super) fn spot_prices(history: &[SpotPrice]) -> BTreeMap<(Name, Name), NanoDollars> {
     let mut newest: BTreeMap<(Name, Name), (&str, NanoDollars)> = BTreeMap::new();
-    for own in history {
-        let Some(price) = dollars(&own.spot_price).filter(|own| *own > NanoDollars::ZERO) else {
+    for spot in history {
+        let Some(price) = dollars(&spot.spot_price).filter(|price| *price > NanoDollars::ZERO)
+        else {
             continue;
         };
         let key = (
-            own.instance_type.as_str().into(),
-            own.availability_zone.as_str().into(),
+            spot.instance_type.as_str().into(),
+            spot.availability_zone.as_str().into(),
         );
-        let slot = newest.entry(key).or_insert((&own.timestamp, price));
-        if *slot.0 < *own.timestamp {
-            *slot = (&own.timestamp, price);
+        let slot = newest.entry(key).or_insert((&spot.timestamp, price));
+        if *slot.0 < *spot.timestamp {
+            *slot = (&spot.timestamp, price);
         }
     }
     newest
@@ -159,7 +161,7 @@ pub(super) fn spot_prices(history: &[SpotPrice]) -> BTreeMap<(Name, Name), NanoD
 fn dollars(text: &str) -> Option<NanoDollars> {
     const PLACES: usize = 9;
     let (whole, decimals) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
-    let is_number = |own: &str| own.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() || !is_number(whole) || !is_number(decimals) {
         return None;
     }

@@ -36,7 +36,7 @@ impl Prices {
     ///
     /// Returns false, and changes nothing, when one of the two answers is empty: something is wrong with it.
     pub fn learn_on_demand(&mut self, answers: [BTreeMap<Name, NanoDollars>; 2]) -> bool {
-        let is_whole = answers.iter().all(|own| !own.is_empty());
+        let is_whole = answers.iter().all(|prices| !prices.is_empty());
         if is_whole {
             self.on_demand.extend(answers.into_iter().flatten());
         }

@@ -44,11 +44,11 @@ pub type Offered = BTreeMap<Name, BTreeSet<Name>>;
 #[must_use]
 pub fn offered(answers: &[InstanceTypeOffering]) -> Offered {
     let mut offered = Offered::new();
-    for own in answers {
+    for offering in answers {
         let zones = offered
-            .entry(own.instance_type.as_str().into())
+            .entry(offering.instance_type.as_str().into())
             .or_default();
-        zones.insert(own.location.as_str().into());
+        zones.insert(offering.location.as_str().into());
     }
     offered
 }
@@ -62,7 +62,7 @@ pub fn figures(info: &InstanceTypeInfo) -> Figures {
     let known = ec2_figures_of(&name);
     let processor = &info.processor_info;
     let strategies = &info.placement_group_info.supported_strategies;
-    let is_in = |list: &[String], value: &str| list.iter().any(|own| own == value);
+    let is_in = |list: &[String], value: &str| list.iter().any(|item| item == value);
     let storage = info.instance_storage_info.as_ref();
     let optimized = info.ebs_info.ebs_optimized_support.as_deref() == Some("default");
     let ebs = info
@@ -70,7 +70,8 @@ pub fn figures(info: &InstanceTypeInfo) -> Figures {
         .ebs_optimized_info
         .as_ref()
         .filter(|_| optimized);
-    let is_supported = |own: Option<&str>| own.is_some_and(|own| own != "unsupported");
+    let is_supported =
+        |support: Option<&str>| support.is_some_and(|support| support != "unsupported");
     let network = &info.network_info;
     Figures {
         family: family.into(),
@@ -90,22 +91,22 @@ pub fn figures(info: &InstanceTypeInfo) -> Figures {
         clock_mhz: mhz(processor.sustained_clock_speed_in_ghz.unwrap_or_default()),
         enis: interfaces(network),
         ipv4_per_eni: network.ipv4_addresses_per_interface,
-        branch_enis: known.map_or(0, |own| own.branch_enis),
+        branch_enis: known.map_or(0, |figures| figures.branch_enis),
         ebs_mbps: ebs
-            .and_then(|own| own.maximum_bandwidth_in_mbps)
+            .and_then(|ebs| ebs.maximum_bandwidth_in_mbps)
             .unwrap_or_default(),
-        network_mbps: known.map_or(0, |own| own.network_mbps),
+        network_mbps: known.map_or(0, |figures| figures.network_mbps),
         enclaves: info.nitro_enclaves_support.as_deref() == Some("supported"),
         nested_virtualization: is_in(&processor.supported_features, "nested-virtualization"),
         ena: is_supported(network.ena_support.as_deref()),
-        nvme: storage.is_some_and(|own| is_supported(own.nvme_support.as_deref())),
+        nvme: storage.is_some_and(|storage| is_supported(storage.nvme_support.as_deref())),
         efa: network
             .efa_info
             .as_ref()
-            .and_then(|own| own.maximum_efa_interfaces)
+            .and_then(|efa| efa.maximum_efa_interfaces)
             .unwrap_or_default(),
         local_disk_gb: storage
-            .and_then(|own| own.total_size_in_gb)
+            .and_then(|storage| storage.total_size_in_gb)
             .unwrap_or_default(),
         gpu: gpu(info),
         accelerator: accelerator(info),
@@ -115,7 +116,7 @@ pub fn figures(info: &InstanceTypeInfo) -> Figures {
 
 /// The first architecture that nodes can have.
 fn arch(all: &[String]) -> &'static str {
-    let known = all.iter().find_map(|own| match own.as_str() {
+    let known = all.iter().find_map(|arch| match arch.as_str() {
         "x86_64" => Some("amd64"),
         "arm64" => Some("arm64"),
         _ => None,
@@ -139,29 +140,32 @@ fn interfaces(network: &NetworkInfo) -> Vec<u64> {
     }
     let default = network.default_network_card_index.unwrap_or_default();
     let mut cards: Vec<_> = network.network_cards.iter().collect();
-    cards.sort_by_key(|own| (own.network_card_index != default, own.network_card_index));
+    cards.sort_by_key(|card| (card.network_card_index != default, card.network_card_index));
     cards
         .into_iter()
-        .map(|own| own.maximum_network_interfaces)
+        .map(|card| card.maximum_network_interfaces)
         .collect()
 }
 
 /// The GPUs, where they are of one kind.
 fn gpu(info: &InstanceTypeInfo) -> Option<Gpu> {
-    let [own] = info.gpu_info.as_ref()?.devices.as_slice() else {
+    let [device] = info.gpu_info.as_ref()?.devices.as_slice() else {
         return None;
     };
     Some(Gpu {
-        maker: kebab(&own.manufacturer),
-        name: kebab(&own.name),
-        count: own.count.unwrap_or_default(),
-        memory_mib: own.memory_info.size_in_mi_b,
+        maker: kebab(&device.manufacturer),
+        name: kebab(&device.name),
+        count: device.count.unwrap_or_default(),
+        memory_mib: device.memory_info.size_in_mi_b,
     })
 }
 
 /// The Neuron devices, where they are of one kind; else the other accelerators likewise.
 fn accelerator(info: &InstanceTypeInfo) -> Option<Accelerator> {
-    let neuron = info.neuron_info.as_ref().map(|own| own.devices.as_slice());
+    let neuron = info
+        .neuron_info
+        .as_ref()
+        .map(|neuron| neuron.devices.as_slice());
     if let Some([first, rest @ ..]) = neuron {
         let count = first.count.unwrap_or_default();
         return rest.is_empty().then(|| Accelerator {
@@ -171,13 +175,13 @@ fn accelerator(info: &InstanceTypeInfo) -> Option<Accelerator> {
             neuron_cores: count * first.core_info.count.unwrap_or_default(),
         });
     }
-    let [own] = info.inference_accelerator_info.as_ref()?.devices.as_slice() else {
+    let [device] = info.inference_accelerator_info.as_ref()?.devices.as_slice() else {
         return None;
     };
     Some(Accelerator {
-        maker: kebab(&own.manufacturer),
-        name: kebab(&own.name),
-        count: own.count.unwrap_or_default(),
+        maker: kebab(&device.manufacturer),
+        name: kebab(&device.name),
+        count: device.count.unwrap_or_default(),
         neuron_cores: 0,
     })
 }

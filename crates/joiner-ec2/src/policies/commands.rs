@@ -22,9 +22,9 @@ pub fn commands(settings: &PolicySettings) -> String {
     }
     let account = settings.account.as_deref().unwrap_or(ACCOUNT);
     // Nothing but the account's number is filled in: JSON has no dollar signs otherwise.
-    let document = |own: &Value| {
-        let own = settings.with_account(own, ACCOUNT);
-        let text = serde_json::to_string_pretty(&own).unwrap_or_default();
+    let document = |document: &Value| {
+        let document = settings.with_account(document, ACCOUNT);
+        let text = serde_json::to_string_pretty(&document).unwrap_or_default();
         format!("\"$(cat <<JSON\n{text}\nJSON\n)\"")
     };
     let role = |name: &str, trust: &Value| {
@@ -38,12 +38,12 @@ pub fn commands(settings: &PolicySettings) -> String {
     script += &role(&controller, &trust_controller(settings));
     for policy in policies(settings) {
         let name = &policy.name;
-        let own = document(&policy.document);
+        let text = document(&policy.document);
         let arn = format!("arn:{}:iam::{account}:policy/{name}", settings.partition);
         // Writing to a string does not fail.
         let _ = write!(
             script,
-            "\naws iam create-policy --policy-name {name} --policy-document {own}\n"
+            "\naws iam create-policy --policy-name {name} --policy-document {text}\n"
         );
         script += &attach(&controller, &arn);
     }

@@ -71,8 +71,8 @@ impl PolicySettings {
     #[must_use]
     pub fn new(cluster: &str, region: &str) -> Self {
         let partition = match region {
-            own if own.starts_with("cn-") => "aws-cn",
-            own if own.starts_with("us-gov-") => "aws-us-gov",
+            region if region.starts_with("cn-") => "aws-cn",
+            region if region.starts_with("us-gov-") => "aws-us-gov",
             _ => "aws",
         };
         Self {

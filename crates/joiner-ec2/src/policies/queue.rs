@@ -58,7 +58,7 @@ pub fn rules(settings: &PolicySettings) -> Vec<QueueRule> {
     KINDS.map(rule).into()
 }
 
-/// Who may put messages into the queue: the services that tell of machines, and nobody without TLS.
+/// Who may put messages into the queue: the services that tell of machines, and none without TLS.
 #[must_use]
 pub fn queue_policy(settings: &PolicySettings, queue: &str) -> Value {
     let resource = settings.arn("sqs", queue);

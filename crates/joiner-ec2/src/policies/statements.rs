@@ -44,18 +44,18 @@ const DESCRIBED: [&str; 11] = [
 /// The policies of a controller with these settings.
 #[must_use]
 pub fn policies(settings: &PolicySettings) -> Vec<Policy> {
-    let own = Statements(settings);
+    let statements = Statements(settings);
     let mut all = vec![
-        ("NodeLifecycle", own.node_lifecycle()),
-        ("IAMIntegration", own.iam_integration()),
-        ("EKSIntegration", own.eks_integration()),
-        ("ResourceDiscovery", own.resource_discovery()),
+        ("NodeLifecycle", statements.node_lifecycle()),
+        ("IAMIntegration", statements.iam_integration()),
+        ("EKSIntegration", statements.eks_integration()),
+        ("ResourceDiscovery", statements.resource_discovery()),
     ];
     if let Some(queue) = &settings.queue {
-        all.push(("Interruption", own.interruption(queue)));
+        all.push(("Interruption", statements.interruption(queue)));
     }
     if settings.zonal_shift {
-        all.push(("ZonalShift", own.zonal_shift()));
+        all.push(("ZonalShift", statements.zonal_shift()));
     }
     let policy = |(what, statements): (&'static str, Vec<Value>)| Policy {
         what,
@@ -248,24 +248,22 @@ impl Statements<'_> {
 
     fn resource_discovery(&self) -> Vec<Value> {
         let settings = self.0;
-        let describe = DESCRIBED.map(|own| format!("ec2:Describe{own}"));
+        let describe = DESCRIBED.map(|things| format!("ec2:Describe{things}"));
         let describe: Vec<&str> = describe.iter().map(String::as_str).collect();
         let in_region = json!({"StringEquals": {"aws:RequestedRegion": settings.region}});
         let mut parameters = vec![format!(
             "arn:{}:ssm:{}::parameter/aws/service/*",
             settings.partition, settings.region
         )];
-        parameters.extend(
-            settings
-                .parameters
-                .iter()
-                .map(|own| match own.starts_with("arn:") {
-                    true => own.clone(),
-                    false => {
-                        settings.arn("ssm", &format!("parameter/{}", own.trim_start_matches('/')))
-                    }
-                }),
-        );
+        parameters.extend(settings.parameters.iter().map(|parameter| {
+            match parameter.starts_with("arn:") {
+                true => parameter.clone(),
+                false => settings.arn(
+                    "ssm",
+                    &format!("parameter/{}", parameter.trim_start_matches('/')),
+                ),
+            }
+        }));
         let mut all = vec![
             statement("ReadEc2", &describe, json!(["*"]), Some(&in_region)),
             statement(

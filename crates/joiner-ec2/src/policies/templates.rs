@@ -22,7 +22,7 @@ const ACCOUNT_IN_TERRAFORM: &str = "${data.aws_caller_identity.current.account_i
 pub fn json(settings: &PolicySettings) -> Value {
     let policies = policies(settings)
         .into_iter()
-        .map(|own| (own.name, own.document));
+        .map(|policy| (policy.name, policy.document));
     let issuer = match &settings.identity {
         Identity::Irsa { issuer } => issuer.as_str(),
         Identity::PodIdentity => "OIDC_ISSUER",
@@ -49,7 +49,7 @@ pub fn json(settings: &PolicySettings) -> Value {
             .collect();
         let patterns = rules(settings)
             .into_iter()
-            .map(|own| (own.name, own.pattern));
+            .map(|rule| (rule.name, rule.pattern));
         all["queue"] = json!({
             "name": queue,
             "attributes": attributes,
@@ -71,8 +71,8 @@ pub fn cloud_formation(settings: &PolicySettings) -> String {
             json!({"Type": kind, "Properties": substituted(properties)}),
         );
     };
-    let own = policies(settings);
-    for policy in &own {
+    let policies = policies(settings);
+    for policy in &policies {
         let properties =
             json!({"ManagedPolicyName": policy.name, "PolicyDocument": policy.document});
         add(
@@ -81,7 +81,7 @@ pub fn cloud_formation(settings: &PolicySettings) -> String {
             properties,
         );
     }
-    let attached: Vec<Value> = own
+    let attached: Vec<Value> = policies
         .iter()
         .map(|policy| json!({"Ref": format!("Controller{}Policy", policy.what)}))
         .collect();
@@ -164,9 +164,9 @@ pub fn terraform(settings: &PolicySettings) -> String {
     if settings.account.is_none() {
         text.push_str("data \"aws_caller_identity\" \"current\" {}\n\n");
     }
-    let document = |own: &Value| {
-        let own = settings.with_account(own, ACCOUNT_IN_TERRAFORM);
-        format!("<<-JSON\n{}\n  JSON", indented(&own))
+    let document = |document: &Value| {
+        let document = settings.with_account(document, ACCOUNT_IN_TERRAFORM);
+        format!("<<-JSON\n{}\n  JSON", indented(&document))
     };
     let role = |label: &str, name: &str, trust: &Value| {
         let trust = document(trust);

@@ -33,14 +33,18 @@ fn images(all: &[Value]) -> Vec<Image> {
 
 fn paths(alias_text: &str, kubernetes: &str) -> Vec<String> {
     let found = lookups(&alias(alias_text), kubernetes).unwrap();
-    found.into_iter().map(|own| own.parameter).collect()
+    found.into_iter().map(|lookup| lookup.parameter).collect()
 }
 
 /// Ids and requirements, shortly.
 fn told(amis: &[Ami]) -> Vec<String> {
-    let requirement = |own: &joiner_api::types::Requirement| {
-        let key = own.key.rsplit('/').next().unwrap_or_default();
-        format!("{key} {} {}", own.operator, own.values.join(","))
+    let requirement = |requirement: &joiner_api::types::Requirement| {
+        let key = requirement.key.rsplit('/').next().unwrap_or_default();
+        format!(
+            "{key} {} {}",
+            requirement.operator,
+            requirement.values.join(",")
+        )
     };
     let one = |ami: &Ami| {
         let all: Vec<String> = ami.requirements.iter().map(requirement).collect();
@@ -65,7 +69,7 @@ fn aws_052_what_aliases_stand_for() {
             "arm64/standard",
             "arm64/nvidia"
         ]
-        .map(|own| format!("{start}/{own}/recommended/image_id"))
+        .map(|variant| format!("{start}/{variant}/recommended/image_id"))
     );
     assert_eq!(
         paths("al2023@v20260801", "1.36")[4],
@@ -79,7 +83,7 @@ fn aws_052_what_aliases_stand_for() {
             "amazon-linux-2-arm64",
             "amazon-linux-2-gpu"
         ]
-        .map(|own| format!("{start}/{own}/recommended/image_id"))
+        .map(|variant| format!("{start}/{variant}/recommended/image_id"))
     );
     assert_eq!(
         paths("al2@v20250101", "1.32"),
@@ -88,13 +92,13 @@ fn aws_052_what_aliases_stand_for() {
             "amazon-linux-2-arm64/amazon-eks-arm64-node",
             "amazon-linux-2-gpu/amazon-eks-gpu-node"
         ]
-        .map(|own| format!("{start}/{own}-1.32-v20250101/image_id"))
+        .map(|family| format!("{start}/{family}-1.32-v20250101/image_id"))
     );
     let start = "/aws/service/bottlerocket/aws-k8s-1.36";
     assert_eq!(
         paths("bottlerocket@v1.48.0", "1.36"),
         ["/x86_64", "/arm64", "-nvidia/x86_64", "-nvidia/arm64"]
-            .map(|own| format!("{start}{own}/1.48.0/image_id"))
+            .map(|variant| format!("{start}{variant}/1.48.0/image_id"))
     );
     assert_eq!(
         paths("bottlerocket@latest", "1.36")[0],
@@ -115,7 +119,7 @@ fn aws_052_images_of_aliases_and_their_requirements() {
         let ids = (1..).map(|number| format!("ami-{number}"));
         let values: BTreeMap<String, String> = lookups
             .iter()
-            .map(|own| own.parameter.clone())
+            .map(|lookup| lookup.parameter.clone())
             .zip(ids)
             .collect();
         let all: Vec<Value> = (1..)
@@ -224,7 +228,7 @@ fn aws_055_056_deprecated_images_come_last() {
     let id = |all: &[Value]| {
         by_tags(all)
             .into_iter()
-            .map(|own| own.id)
+            .map(|ami| ami.id)
             .collect::<Vec<_>>()
             .join(" ")
     };
@@ -262,7 +266,7 @@ fn aws_058_060_questions_about_images() {
         let values = lookups
             .iter()
             .zip(value)
-            .map(|(own, value)| (own.parameter.clone(), value.to_owned()));
+            .map(|(lookup, value)| (lookup.parameter.clone(), value.to_owned()));
         let found = queries(&spec, &lookups, &values.collect()).unwrap();
         serde_json::to_value(&found).unwrap()
     };
@@ -319,10 +323,10 @@ fn aws_180_parameters_that_name_deprecated_images() {
         let values = BTreeMap::from([(lookups[0].parameter.clone(), "ami-1".to_owned())]);
         stale(&lookups, &values, &images(all), now()).len()
     };
-    let own = image("ami-1", "x86_64", "2026-01-01");
-    assert_eq!(told("al2023@latest", &[deprecated(own.clone())]), 1);
-    assert_eq!(told("al2023@v20260801", &[deprecated(own.clone())]), 0);
-    assert_eq!(told("al2023@latest", &[own]), 0);
+    let image = image("ami-1", "x86_64", "2026-01-01");
+    assert_eq!(told("al2023@latest", &[deprecated(image.clone())]), 1);
+    assert_eq!(told("al2023@v20260801", &[deprecated(image.clone())]), 0);
+    assert_eq!(told("al2023@latest", &[image]), 0);
 }
 
 #[test]
@@ -331,7 +335,7 @@ fn aws_101_each_type_boots_an_image_of_its_kind() {
     let ids = (1..).map(|number| format!("ami-{number}"));
     let values: BTreeMap<String, String> = lookups
         .iter()
-        .map(|own| own.parameter.clone())
+        .map(|lookup| lookup.parameter.clone())
         .zip(ids)
         .collect();
     let arches = ["x86_64", "x86_64", "x86_64", "arm64", "arm64"];
@@ -344,7 +348,7 @@ fn aws_101_each_type_boots_an_image_of_its_kind() {
         let ty = ec2_type(name, "us-east-1", &ClassSettings::default())
             .unwrap()
             .unwrap();
-        for_type(&amis, &ty).map(|own| own.id.clone())
+        for_type(&amis, &ty).map(|ami| ami.id.clone())
     };
     for (name, id) in [
         ("m5.large", "ami-1"),

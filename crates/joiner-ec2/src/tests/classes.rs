@@ -44,7 +44,12 @@ fn good() -> Vec<ClassCondition> {
 fn aws_063_conditions_of_what_was_found() {
     let told = |status: &Ec2NodeClassStatus, reserving: bool| {
         let all = resolved(status, reserving);
-        let one = |own: &ClassCondition| format!("{}={} {}", own.kind, own.status, own.reason);
+        let one = |condition: &ClassCondition| {
+            format!(
+                "{}={} {}",
+                condition.kind, condition.status, condition.reason
+            )
+        };
         all.iter().map(one).collect::<Vec<_>>()
     };
     assert_eq!(
@@ -64,11 +69,11 @@ fn aws_063_conditions_of_what_was_found() {
             "SecurityGroupsReady=False SecurityGroupsNotFound"
         ]
     );
-    for own in resolved(&Ec2NodeClassStatus::default(), false) {
+    for condition in resolved(&Ec2NodeClassStatus::default(), false) {
         assert!(
-            own.message.starts_with("spec.") && own.message.contains("check "),
+            condition.message.starts_with("spec.") && condition.message.contains("check "),
             "{}",
-            own.message
+            condition.message
         );
     }
 }
@@ -91,11 +96,16 @@ fn aws_064_the_condition_of_a_placement_group() {
 
 #[test]
 fn when_to_look_again() {
-    let minutes = |own: &ClassCondition| again_after(own).map(|own| own.as_secs() / 60);
+    let minutes =
+        |condition: &ClassCondition| again_after(condition).map(|time| time.as_secs() / 60);
     let found: Vec<_> = good().iter().map(minutes).collect();
     assert_eq!(found, [Some(5), Some(1), Some(5), Some(1), None]);
     let missing = resolved(&Ec2NodeClassStatus::default(), false);
-    assert!(missing.iter().all(|own| minutes(own) == Some(1)));
+    assert!(
+        missing
+            .iter()
+            .all(|condition| minutes(condition) == Some(1))
+    );
 }
 
 #[test]
@@ -104,39 +114,39 @@ fn aws_065_validation_waits_for_others() {
     assert_eq!(validation(&plain, &good()), None);
     let mut bad = good();
     bad[1] = ClassCondition::is_false("SubnetsReady", "SubnetsNotFound", "none");
-    let own = validation(&plain, &bad).unwrap();
+    let condition = validation(&plain, &bad).unwrap();
     assert_eq!(
-        (own.status, own.reason),
+        (condition.status, condition.reason),
         (ConditionStatus::False, "DependenciesNotReady")
     );
-    assert_eq!(own.message, "waiting for SubnetsReady");
+    assert_eq!(condition.message, "waiting for SubnetsReady");
     let mut unknown = good();
     unknown.pop();
-    let own = validation(&plain, &unknown).unwrap();
+    let condition = validation(&plain, &unknown).unwrap();
     assert_eq!(
-        (own.status, own.reason),
+        (condition.status, condition.reason),
         (ConditionStatus::Unknown, "DependenciesNotReady")
     );
-    assert_eq!(own.message, "waiting for InstanceProfileReady");
+    assert_eq!(condition.message, "waiting for InstanceProfileReady");
     assert_eq!(ready(&good()), ConditionStatus::True);
     assert_eq!(ready(&bad), ConditionStatus::False);
-    let waiting = [good(), vec![own]].concat();
+    let waiting = [good(), vec![condition]].concat();
     assert_eq!(ready(&waiting), ConditionStatus::Unknown);
 }
 
 #[test]
 fn aws_067_restricted_tags() {
-    let own = validation(
+    let condition = validation(
         &spec(json!({"tags": {"kubernetes.io/cluster/x": "owned"}})),
         &good(),
     )
     .unwrap();
     assert_eq!(
-        (own.kind, own.reason),
+        (condition.kind, condition.reason),
         (VALIDATION_SUCCEEDED, "TagValidationFailed")
     );
     assert_eq!(
-        own.message,
+        condition.message,
         "spec.tags has kubernetes.io/cluster/x, which only the controller sets; remove it"
     );
     for key in [
@@ -165,7 +175,10 @@ fn aws_021_every_violation_names_its_field() {
         json!({"registerWithTaints": [], "podsPerCore": -1, "kubeReserved": {"gpu": "1", "cpu": "-1"},
         "evictionHard": {"disk": "5%"}}),
     );
-    let fields: Vec<&str> = all.iter().filter_map(|own| own.split(' ').next()).collect();
+    let fields: Vec<&str> = all
+        .iter()
+        .filter_map(|problem| problem.split(' ').next())
+        .collect();
     assert_eq!(
         fields,
         [
@@ -176,14 +189,14 @@ fn aws_021_every_violation_names_its_field() {
             "spec.kubelet.podsPerCore"
         ]
     );
-    let own = validation(
+    let condition = validation(
         &spec(json!({"kubelet": {"podsPerCore": -1, "maxPods": -2}})),
         &[],
     )
     .unwrap();
-    assert_eq!(own.reason, "InvalidKubeletConfiguration");
+    assert_eq!(condition.reason, "InvalidKubeletConfiguration");
     assert_eq!(
-        own.message,
+        condition.message,
         "spec.kubelet.maxPods is negative; spec.kubelet.podsPerCore is negative"
     );
 }
@@ -270,8 +283,9 @@ fn aws_029_030_settings_that_a_family_does_not_pass_on() {
     let per_core = json!({"podsPerCore": 3});
     assert!(refused(&per_core, AmiFamily::Bottlerocket).is_some());
     assert_eq!(refused(&per_core, AmiFamily::Al2), None);
-    let own = validation(&spec(json!({"amiFamily": "AL2", "kubelet": pull})), &good()).unwrap();
-    assert_eq!(own.reason, "UnsupportedKubeletConfiguration");
+    let condition =
+        validation(&spec(json!({"amiFamily": "AL2", "kubelet": pull})), &good()).unwrap();
+    assert_eq!(condition.reason, "UnsupportedKubeletConfiguration");
 }
 
 fn reason(judged: Judged) -> (String, bool, String) {
@@ -325,13 +339,13 @@ fn aws_069_072_other_answers_to_dry_runs() {
     assert_eq!(judged("DryRunOperation", "", false), Judged::Passed);
     assert_eq!(judged("RequestLimitExceeded", "", false), Judged::Again);
     assert_eq!(judged("InternalError", "", false), Judged::Again);
-    let (own, is_lasting, message) = reason(judged(
+    let (why, is_lasting, message) = reason(judged(
         "InvalidParameterValue",
         "User data is limited to 16384 bytes",
         false,
     ));
     assert_eq!(
-        (own.as_str(), is_lasting),
+        (why.as_str(), is_lasting),
         ("UserDataSizeLimitExceeded", true)
     );
     assert!(
@@ -343,9 +357,9 @@ fn aws_069_072_other_answers_to_dry_runs() {
         judged("InvalidParameterValue", profile, false),
         Judged::Again
     );
-    let (own, is_lasting, _) = reason(judged("InvalidParameterValue", profile, true));
+    let (why, is_lasting, _) = reason(judged("InvalidParameterValue", profile, true));
     assert_eq!(
-        (own.as_str(), is_lasting),
+        (why.as_str(), is_lasting),
         ("InstanceProfileNotFound", false)
     );
     let odd = judged("InvalidParameterValue", "odd", false);
@@ -364,15 +378,15 @@ fn aws_070_answers_are_remembered_until_something_changes() {
     let base = class(&|_| {});
     assert_eq!(class(&|_| {}), base);
     assert_eq!(
-        class(&|own| own["metadata"]["resourceVersion"] = json!("7")),
+        class(&|value| value["metadata"]["resourceVersion"] = json!("7")),
         base
     );
     for other in [
-        class(&|own| own["metadata"]["annotations"]["c"] = json!("d")),
-        class(&|own| own["metadata"]["name"] = json!("other")),
-        class(&|own| own["spec"]["tags"] = json!({"a": "b"})),
-        class(&|own| own["status"]["subnets"][0]["id"] = json!("subnet-2")),
-        class(&|own| own["status"]["instanceProfile"] = json!("p")),
+        class(&|value| value["metadata"]["annotations"]["c"] = json!("d")),
+        class(&|value| value["metadata"]["name"] = json!("other")),
+        class(&|value| value["spec"]["tags"] = json!({"a": "b"})),
+        class(&|value| value["status"]["subnets"][0]["id"] = json!("subnet-2")),
+        class(&|value| value["status"]["instanceProfile"] = json!("p")),
     ] {
         assert_ne!(other, base);
     }
@@ -482,17 +496,17 @@ fn ask(class: Value, found: Option<&Known>) -> Needed {
 #[test]
 fn aws_076_081_profiles_for_roles() {
     let role = || json!({"role": "arn/path/NodeRole", "tags": {"team": "a"}});
-    let Needed::Make(own) = ask(role(), None) else {
+    let Needed::Make(profile) = ask(role(), None) else {
         panic!("a profile is needed");
     };
-    assert_eq!(own.role, "NodeRole");
-    assert_eq!(own.path, "/karpenter/us-east-1/demo/uid-1/");
-    let (start, number) = own.name.split_once('_').unwrap();
+    assert_eq!(profile.role, "NodeRole");
+    assert_eq!(profile.path, "/karpenter/us-east-1/demo/uid-1/");
+    let (start, number) = profile.name.split_once('_').unwrap();
     assert_eq!((start, number.parse::<u64>().is_ok()), ("demo", true));
-    let tags: Vec<String> = own
+    let tags: Vec<String> = profile
         .tags
         .iter()
-        .map(|own| format!("{}={}", own.key, own.value))
+        .map(|tag| format!("{}={}", tag.key, tag.value))
         .collect();
     assert_eq!(
         tags,
@@ -523,10 +537,10 @@ fn aws_076_081_profiles_for_roles() {
 fn aws_077_078_every_profile_has_a_name_of_its_own() {
     let name = |class: &str, uuid: &str| {
         let spec = spec(json!({"role": "r"}));
-        let Needed::Make(own) = needed((class, "u", &spec), &cluster(), None, uuid) else {
+        let Needed::Make(profile) = needed((class, "u", &spec), &cluster(), None, uuid) else {
             panic!("a profile is needed");
         };
-        own.name
+        profile.name
     };
     let names = [name("a", "1"), name("a", "2"), name("b", "1")];
     assert_eq!(BTreeSet::from(names).len(), 3);
@@ -542,7 +556,7 @@ fn aws_083_a_profile_of_the_users_is_taken() {
 }
 
 #[test]
-fn aws_084_profiles_that_nobody_needs() {
+fn aws_084_profiles_that_nothing_needs() {
     let profiles = ["a", "b", "c", "d"].map(str::to_owned);
     let set = |name: &str| BTreeSet::from([name.to_owned()]);
     assert_eq!(
@@ -596,7 +610,7 @@ fn aws_176_machines_without_a_claim() {
     let found = leaked(&machines, &named, now);
     let ids: Vec<&str> = found
         .iter()
-        .map(|own| own.id.instance_id.as_str())
+        .map(|machine| machine.id.instance_id.as_str())
         .collect();
     assert_eq!(ids, ["i-2", "i-6"]);
 }

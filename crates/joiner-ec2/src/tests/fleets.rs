@@ -31,8 +31,8 @@ fn one_of(key: &str, values: &[&str]) -> Requirement {
 }
 
 fn requirements(all: &[(&str, &[&str])]) -> Requirements {
-    let own = all.iter().map(|(key, values)| one_of(key, values));
-    own.collect()
+    let terms = all.iter().map(|(key, values)| one_of(key, values));
+    terms.collect()
 }
 
 fn room(cpu: u64) -> Resources {
@@ -72,10 +72,13 @@ fn with_offerings(name: &str, more: impl Fn(&InstanceType) -> Vec<Offering>) -> 
     ty
 }
 
-fn filtered(types: &[InstanceType], own: &Requirements) -> Result<Vec<InstanceType>, NoTypes> {
+fn filtered(
+    types: &[InstanceType],
+    requirements: &Requirements,
+) -> Result<Vec<InstanceType>, NoTypes> {
     let requests = room(1000);
     let ask = Ask {
-        requirements: own,
+        requirements,
         requests: &requests,
     };
     filter(types, &ask, MinValuesPolicy::Strict)
@@ -87,21 +90,21 @@ fn names(types: &[InstanceType]) -> Vec<&str> {
 
 #[test]
 fn aws_120_the_cheapest_sixty() {
-    let own = requirements(&[(CAPACITY_TYPE, &["on-demand"]), AMD64]);
-    let left = filtered(&types(), &own).unwrap();
+    let wanted = requirements(&[(CAPACITY_TYPE, &["on-demand"]), AMD64]);
+    let left = filtered(&types(), &wanted).unwrap();
     assert_eq!(left.len(), TYPES_MAX);
-    let price = |ty: &InstanceType| ty.offerings.iter().map(|own| own.price).min();
+    let price = |ty: &InstanceType| ty.offerings.iter().map(|offering| offering.price).min();
     assert!(left.windows(2).all(|two| price(&two[0]) <= price(&two[1])));
     let dearest = left.iter().map(price).max();
     let all = types();
     let requests = room(1000);
     let ask = Ask {
-        requirements: &own,
+        requirements: &wanted,
         requests: &requests,
     };
     let cheaper = all.iter().filter(|ty| {
         ask.cheapest(ty)
-            .is_some_and(|own| Some(own) < dearest.flatten())
+            .is_some_and(|price| Some(price) < dearest.flatten())
     });
     let metal = |ty: &&InstanceType| !ty.name.contains("metal");
     assert!(
@@ -113,8 +116,8 @@ fn aws_120_the_cheapest_sixty() {
 
 #[test]
 fn aws_106_metal_and_devices_are_for_those_who_ask() {
-    let own = requirements(&[(CAPACITY_TYPE, &["on-demand"]), (FAMILY, &["m5", "g4dn"])]);
-    let left = filtered(&types(), &own).unwrap();
+    let wanted = requirements(&[(CAPACITY_TYPE, &["on-demand"]), (FAMILY, &["m5", "g4dn"])]);
+    let left = filtered(&types(), &wanted).unwrap();
     assert!(
         names(&left)
             .iter()
@@ -122,14 +125,14 @@ fn aws_106_metal_and_devices_are_for_those_who_ask() {
     );
     let only = |families: &[&str], size: &[&str]| {
         let size = ("karpenter.k8s.aws/instance-size", size);
-        let own = requirements(&[(CAPACITY_TYPE, &["on-demand"]), (FAMILY, families), size]);
-        filtered(&types(), &own).map(|left| left.len())
+        let wanted = requirements(&[(CAPACITY_TYPE, &["on-demand"]), (FAMILY, families), size]);
+        filtered(&types(), &wanted).map(|left| left.len())
     };
     assert_eq!(only(&["m5"], &["metal"]), Ok(1));
     assert_eq!(only(&["g4dn"], &["xlarge"]), Ok(1));
-    let mut own = requirements(&[(CAPACITY_TYPE, &["on-demand"])]);
-    own.add(one_of(FAMILY, &["m5", "g4dn"]).with_min_values(Some(2)));
-    let left = filtered(&types(), &own).unwrap();
+    let mut wanted = requirements(&[(CAPACITY_TYPE, &["on-demand"])]);
+    wanted.add(one_of(FAMILY, &["m5", "g4dn"]).with_min_values(Some(2)));
+    let left = filtered(&types(), &wanted).unwrap();
     assert!(names(&left).contains(&"m5.metal"));
     assert!(names(&left).contains(&"g4dn.xlarge"));
 }
@@ -139,11 +142,12 @@ fn aws_121_156_spot_that_is_dearer_than_on_demand() {
     let all: Vec<InstanceType> = (types().into_iter())
         .filter(|ty| ["m5.large", "m5.4xlarge"].contains(&&*ty.name))
         .collect();
-    let spot = |own: &Requirements| {
-        let left = filtered(&all, own).unwrap();
+    let spot = |requirements: &Requirements| {
+        let left = filtered(&all, requirements).unwrap();
         let offerings = left.into_iter().flat_map(|ty| ty.offerings);
-        let spot = offerings.filter(|own| CapacityType::Spot.is_of(own));
-        spot.map(|own| own.price.get()).collect::<Vec<u64>>()
+        let spot = offerings.filter(|offering| CapacityType::Spot.is_of(offering));
+        spot.map(|offering| offering.price.get())
+            .collect::<Vec<u64>>()
     };
     let both = requirements(&[EITHER]);
     // 0.096 dollars is the price of m5.large, and m5.4xlarge is far above it even as spot.
@@ -157,10 +161,10 @@ fn aws_121_156_spot_that_is_dearer_than_on_demand() {
 
 #[test]
 fn aws_122_which_capacity_type() {
-    let choose = |own: &Requirements, types: &[InstanceType]| {
+    let choose = |requirements: &Requirements, types: &[InstanceType]| {
         let requests = room(1000);
         let ask = Ask {
-            requirements: own,
+            requirements,
             requests: &requests,
         };
         CapacityType::choose(&ask, types.iter())
@@ -205,29 +209,29 @@ fn aws_124_135_what_is_sold_out_is_no_type() {
     let sold = left.iter().flat_map(|ty| &ty.offerings);
     assert!(
         sold.into_iter()
-            .all(|own| CapacityType::OnDemand.is_of(own))
+            .all(|offering| CapacityType::OnDemand.is_of(offering))
     );
     assert!(filtered(&[], &requirements(&[EITHER])).is_err());
 }
 
 #[test]
 fn aws_130_min_values_above_what_there_is() {
-    let mut own = requirements(&[(CAPACITY_TYPE, &["on-demand"])]);
-    own.add(one_of(TYPE, &["m5.large", "m5.xlarge"]).with_min_values(Some(3)));
-    let error = filtered(&types(), &own).unwrap_err();
+    let mut wanted = requirements(&[(CAPACITY_TYPE, &["on-demand"])]);
+    wanted.add(one_of(TYPE, &["m5.large", "m5.xlarge"]).with_min_values(Some(3)));
+    let error = filtered(&types(), &wanted).unwrap_err();
     assert_eq!(
         error.to_string(),
         "minValues of node.kubernetes.io/instance-type asks for 3 different values, and the 60 cheapest types have 2"
     );
     let exists = Requirement::new(FAMILY, Operator::Exists, []).unwrap();
-    let mut own = requirements(&[(CAPACITY_TYPE, &["on-demand"])]);
-    own.add(exists.with_min_values(Some(5)));
-    assert!(filtered(&types(), &own).is_ok());
+    let mut wanted = requirements(&[(CAPACITY_TYPE, &["on-demand"])]);
+    wanted.add(exists.with_min_values(Some(5)));
+    assert!(filtered(&types(), &wanted).is_ok());
     let requests = room(1000);
-    let mut own = requirements(&[(CAPACITY_TYPE, &["on-demand"])]);
-    own.add(one_of(TYPE, &["m5.large"]).with_min_values(Some(2)));
+    let mut wanted = requirements(&[(CAPACITY_TYPE, &["on-demand"])]);
+    wanted.add(one_of(TYPE, &["m5.large"]).with_min_values(Some(2)));
     let ask = Ask {
-        requirements: &own,
+        requirements: &wanted,
         requests: &requests,
     };
     assert_eq!(
@@ -253,8 +257,8 @@ fn aws_153_one_kind_of_reservation() {
                 vec![reserved(ty, "cr-3", "interruptible", 1, interruptible)]
             }),
         ];
-        let own = requirements(&[(CAPACITY_TYPE, &["on-demand", "reserved"])]);
-        names(&filtered(&all, &own).unwrap()).join(" ")
+        let wanted = requirements(&[(CAPACITY_TYPE, &["on-demand", "reserved"])]);
+        names(&filtered(&all, &wanted).unwrap()).join(" ")
     };
     assert_eq!(kept([1, 2, 3]), "m5.large");
     assert_eq!(kept([3, 2, 3]), "m5.xlarge");
@@ -278,8 +282,8 @@ fn aws_154_one_capacity_block() {
             vec![reserved(ty, "cr-2", "capacity-block", 1, 1)]
         }),
     ];
-    let own = requirements(&[(CAPACITY_TYPE, &["on-demand", "reserved"])]);
-    let left = filtered(&all, &own).unwrap();
+    let wanted = requirements(&[(CAPACITY_TYPE, &["on-demand", "reserved"])]);
+    let left = filtered(&all, &wanted).unwrap();
     assert_eq!(names(&left), ["m5.xlarge"]);
     assert_eq!(left[0].offerings.len(), 1);
 }
@@ -289,10 +293,10 @@ fn aws_155_a_group_of_offerings_with_more_room() {
     let mut ty = with_offerings("m5.large", |_| Vec::new());
     let device = ResourceName::parse("example.com/device");
     ty.offerings[0].extra_capacity.set(device.clone(), 1);
-    let own = requirements(&[]);
+    let wanted = requirements(&[]);
     let requests = room(1000).with(device, 1);
     let ask = Ask {
-        requirements: &own,
+        requirements: &wanted,
         requests: &requests,
     };
     assert_eq!(ask.offers(&ty).count(), 1);
@@ -302,10 +306,10 @@ fn aws_155_a_group_of_offerings_with_more_room() {
 
 #[test]
 fn aws_149_tenancy() {
-    let tenancy = |own: &Requirements| {
+    let tenancy = |requirements: &Requirements| {
         let requests = room(1);
         Tenancy::choose(&Ask {
-            requirements: own,
+            requirements,
             requests: &requests,
         })
     };
@@ -342,7 +346,7 @@ fn aws_132_addresses_decide_the_subnet() {
     addresses.learn(free());
     let chosen = |addresses: &Addresses| {
         let chosen = choose(&subnets, addresses);
-        let ids: Vec<String> = chosen.into_values().map(|own| own.id).collect();
+        let ids: Vec<String> = chosen.into_values().map(|subnet| subnet.id).collect();
         ids.join(" ")
     };
     assert_eq!(chosen(&addresses), "subnet-1 subnet-3");
@@ -375,7 +379,7 @@ fn aws_132_addresses_decide_the_subnet() {
 
 struct Fleets {
     types: Vec<InstanceType>,
-    own: Requirements,
+    requirements: Requirements,
     capacity_type: CapacityType,
     relaxed: bool,
     overlay: bool,
@@ -395,7 +399,7 @@ impl Fleets {
                 .iter()
                 .map(|name| with_offerings(name, |_| Vec::new()))
                 .collect(),
-            own: requirements(&[(CAPACITY_TYPE, &[capacity_type.as_str()])]),
+            requirements: requirements(&[(CAPACITY_TYPE, &[capacity_type.as_str()])]),
             capacity_type,
             relaxed: false,
             overlay: false,
@@ -409,9 +413,9 @@ impl Fleets {
             ("us-east-1a".to_owned(), subnet("subnet-1", "us-east-1a")),
             ("us-east-1b".to_owned(), subnet("subnet-2", "us-east-1b")),
         ]);
-        let own = FleetAsk {
+        let asked = FleetAsk {
             ask: Ask {
-                requirements: &self.own,
+                requirements: &self.requirements,
                 requests: &requests,
             },
             capacity_type: self.capacity_type,
@@ -421,7 +425,7 @@ impl Fleets {
             min_values_relaxed: self.relaxed,
             price_overlay: self.overlay,
         };
-        fleet(&own, &self.types, &self.templates).unwrap()
+        fleet(&asked, &self.types, &self.templates).unwrap()
     }
 }
 
@@ -472,14 +476,15 @@ fn aws_133_strategies() {
         let mut fleets = Fleets::of(&["m5.large"], capacity_type);
         fleets.overlay = overlay;
         let request = fleets.request();
-        let strategy =
-            |own: Option<crate::request::AllocationOptions>| own.map(|own| own.allocation_strategy);
+        let strategy = |options: Option<crate::request::AllocationOptions>| {
+            options.map(|options| options.allocation_strategy)
+        };
         (
             strategy(request.spot_options),
             strategy(request.on_demand_options),
         )
     };
-    let text = |own: &str| Some(own.to_owned());
+    let text = |text: &str| Some(text.to_owned());
     assert_eq!(
         strategies(CapacityType::Spot, false),
         (text("price-capacity-optimized"), None)
@@ -510,7 +515,7 @@ fn aws_150_151_fleets_of_reservations() {
         })];
         let requests = room(1000);
         let ask = Ask {
-            requirements: &fleets.own,
+            requirements: &fleets.requirements,
             requests: &requests,
         };
         fleets.types = filter(&fleets.types, &ask, MinValuesPolicy::Strict).unwrap();
@@ -545,7 +550,7 @@ fn aws_150_151_fleets_of_reservations() {
         (
             target,
             options.0,
-            options.1.map(|own| own.reservation_types.join(" ")),
+            options.1.map(|options| options.reservation_types.join(" ")),
         )
     };
     let plain = of("default", ReservationKind::Default);
@@ -560,20 +565,27 @@ fn aws_150_151_fleets_of_reservations() {
 #[test]
 fn aws_123_125_offerings_elsewhere_are_left_out() {
     let mut fleets = Fleets::of(&["m5.large"], CapacityType::Spot);
-    fleets.own.add(one_of(ZONE, &["us-east-1b", "us-east-1c"]));
+    fleets
+        .requirements
+        .add(one_of(ZONE, &["us-east-1b", "us-east-1c"]));
     let zones = |request: &CreateFleet| {
         let overrides = request
             .launch_template_configs
             .iter()
-            .flat_map(|own| &own.overrides);
+            .flat_map(|config| &config.overrides);
         overrides
-            .filter_map(|own| own.availability_zone.clone())
+            .filter_map(|template| template.availability_zone.clone())
             .collect::<Vec<_>>()
     };
     assert_eq!(zones(&fleets.request()), ["us-east-1b"]);
-    fleets.own = requirements(&[(CAPACITY_TYPE, &["spot"])]);
+    fleets.requirements = requirements(&[(CAPACITY_TYPE, &["spot"])]);
     for offering in &mut fleets.types[0].offerings {
-        let is_in = |zone: &str| offering.labels.get(ZONE).is_some_and(|own| &**own == zone);
+        let is_in = |zone: &str| {
+            offering
+                .labels
+                .get(ZONE)
+                .is_some_and(|name| &**name == zone)
+        };
         offering.available = !is_in("us-east-1b");
     }
     assert_eq!(zones(&fleets.request()), ["us-east-1a"]);
@@ -627,18 +639,18 @@ fn a_lost_answer_has_the_same_token() {
 
 #[test]
 fn labels_that_the_claim_brings_are_no_matter_of_types() {
-    let own = requirements(&[("team", &["a"]), ("karpenter.sh/nodepool", &["default"])]);
+    let wanted = requirements(&[("team", &["a"]), ("karpenter.sh/nodepool", &["default"])]);
     let requests = room(1000);
     let ask = Ask {
-        requirements: &own,
+        requirements: &wanted,
         requests: &requests,
     };
     let ty = with_offerings("m5.large", |_| Vec::new());
     assert!(ask.fits(&ty));
     // A type without GPUs is known not to have the label.
-    let own = requirements(&[("karpenter.k8s.aws/instance-gpu-name", &["t4"])]);
+    let wanted = requirements(&[("karpenter.k8s.aws/instance-gpu-name", &["t4"])]);
     let ask = Ask {
-        requirements: &own,
+        requirements: &wanted,
         requests: &requests,
     };
     assert!(!ask.fits(&ty));

@@ -27,8 +27,8 @@ fn read(more: Value) -> Machine {
         "Tags": [{"Key": "karpenter.sh/nodepool", "Value": "general"},
             {"Key": "karpenter.sh/nodeclaim", "Value": "general-abcde"}],
     });
-    for (key, own) in more.as_object().unwrap() {
-        value[key] = own.clone();
+    for (key, change) in more.as_object().unwrap() {
+        value[key] = change.clone();
     }
     Machine::read(&serde_json::from_value(value).unwrap(), true)
 }
@@ -108,9 +108,9 @@ fn aws_136_137_what_a_claim_is_told() {
             "instanceMatchCriteria": "open", "ownerID": "1", "interruptible": true}],
     }))
     .unwrap();
-    let own = read(json!({}));
-    let labels = own.labels(&ty, &class);
-    let get = |labels: &Labels, key: &str| labels.get(key).map(|own| own.to_string());
+    let machine = read(json!({}));
+    let labels = machine.labels(&ty, &class);
+    let get = |labels: &Labels, key: &str| labels.get(key).map(|value| value.to_string());
     for (key, value) in [
         ("node.kubernetes.io/instance-type", "m5.large"),
         ("topology.kubernetes.io/zone", "us-east-1b"),
@@ -158,7 +158,7 @@ fn aws_136_137_what_a_claim_is_told() {
     let large = ec2_type("p5.48xlarge", "us-east-1", &ClassSettings::default())
         .unwrap()
         .unwrap();
-    assert_eq!(own.resources(&large.capacity).named(&adapters), None);
+    assert_eq!(machine.resources(&large.capacity).named(&adapters), None);
     let with = read(
         json!({"NetworkInterfaces": [{"InterfaceType": "interface"}, {"InterfaceType": "efa"}]}),
     );
@@ -170,8 +170,8 @@ fn aws_178_a_reservation_that_lapsed() {
     let said = |capacity_type: &str| {
         Labels::from([("karpenter.sh/capacity-type".into(), capacity_type.into())])
     };
-    let own = read(json!({}));
-    let (capacity_type, gone) = demoted(&said("reserved"), &own).unwrap();
+    let machine = read(json!({}));
+    let (capacity_type, gone) = demoted(&said("reserved"), &machine).unwrap();
     assert_eq!(capacity_type, "on-demand");
     assert_eq!(
         gone,
@@ -180,7 +180,7 @@ fn aws_178_a_reservation_that_lapsed() {
             "karpenter.k8s.aws/capacity-reservation-type"
         ]
     );
-    assert_eq!(demoted(&said("on-demand"), &own), None);
+    assert_eq!(demoted(&said("on-demand"), &machine), None);
     assert_eq!(demoted(&said("on-demand"), &read(RESERVED())), None);
     assert_eq!(demoted(&said("reserved"), &read(RESERVED())), None);
 }
@@ -245,7 +245,7 @@ fn aws_177_missing_tags_are_added() {
         let tags = of_registered(present, "ip-1", "c", "demo");
         let keys: Vec<String> = tags
             .into_iter()
-            .map(|own| format!("{}={}", own.key, own.value))
+            .map(|tag| format!("{}={}", tag.key, tag.value))
             .collect();
         keys.join(" ")
     };
@@ -432,7 +432,7 @@ fn aws_191_194_checks_of_machines() {
     assert_eq!(found, expected);
     assert!(Illness::SystemStatus.is_forceful() && Illness::InstanceStatus.is_forceful());
     assert!(!Illness::EventStatus.is_forceful());
-    let filters = queries().map(|own| own.filters[0].name.clone());
+    let filters = queries().map(|query| query.filters[0].name.clone());
     assert_eq!(
         filters,
         [
@@ -445,7 +445,8 @@ fn aws_191_194_checks_of_machines() {
 
 #[test]
 fn aws_192_an_illness_is_counted_once() {
-    let of = |id: &str, own: &[Illness]| BTreeMap::from([(id.to_owned(), own.to_vec())]);
+    let of =
+        |id: &str, illnesses: &[Illness]| BTreeMap::from([(id.to_owned(), illnesses.to_vec())]);
     let one = of("i-1", &[Illness::SystemStatus]);
     let two = of("i-1", &[Illness::SystemStatus, Illness::EventStatus]);
     let first = new_since(&BTreeMap::new(), &one);
@@ -460,12 +461,12 @@ fn aws_192_an_illness_is_counted_once() {
 
 #[test]
 fn states_of_nodes_that_are_repaired() {
-    let text = REPAIRS.map(|own| {
+    let text = REPAIRS.map(|repair| {
         format!(
             "{} {} {}",
-            own.condition,
-            own.status,
-            own.toleration.as_secs()
+            repair.condition,
+            repair.status,
+            repair.toleration.as_secs()
         )
     });
     assert_eq!(text[1], "Ready Unknown 1800");

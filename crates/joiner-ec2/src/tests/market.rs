@@ -78,17 +78,17 @@ fn what_ec2_describes_is_what_the_table_has() {
     ] {
         gpus[key] = value;
     }
-    let (own, known) = (read(gpus), ec2_figures_of("g4dn.metal").unwrap());
-    assert_eq!(own.gpu, known.gpu);
+    let (figures, known) = (read(gpus), ec2_figures_of("g4dn.metal").unwrap());
+    assert_eq!(figures.gpu, known.gpu);
     assert_eq!(
-        (own.nvme, own.local_disk_gb, own.efa),
+        (figures.nvme, figures.local_disk_gb, figures.efa),
         (known.nvme, known.local_disk_gb, known.efa)
     );
     assert_eq!(
-        (&own.hypervisor, &own.enis),
+        (&figures.hypervisor, &figures.enis),
         (&known.hypervisor, &known.enis)
     );
-    assert_eq!(own.network_mbps, known.network_mbps);
+    assert_eq!(figures.network_mbps, known.network_mbps);
 }
 
 #[test]
@@ -125,13 +125,16 @@ fn aws_089_the_default_card_comes_first() {
 
 #[test]
 fn odd_types_are_read_too() {
-    let own = read(json!({"InstanceType": "odd"}));
-    assert_eq!((&*own.family, &*own.size, own.vcpus), ("odd", "", 0));
+    let figures = read(json!({"InstanceType": "odd"}));
+    assert_eq!(
+        (&*figures.family, &*figures.size, figures.vcpus),
+        ("odd", "", 0)
+    );
     let mut info = m5_large();
     info["ProcessorInfo"]["SupportedArchitectures"] = json!(["i386", "x86_64"]);
     info["GpuInfo"] = json!({"Gpus": [{"Name": "A"}, {"Name": "B"}]});
-    let own = read(info);
-    assert_eq!((&*own.arch, own.gpu), ("amd64", None));
+    let figures = read(info);
+    assert_eq!((&*figures.arch, figures.gpu), ("amd64", None));
 }
 
 struct World {
@@ -193,15 +196,19 @@ impl World {
     fn available(&self, name: &str) -> String {
         let types = self.types();
         let ty = types.iter().find(|ty| &*ty.name == name).unwrap();
-        let text = |key: &str, own: &joiner_model::Offering| own.labels[key].to_string();
-        let all = ty.offerings.iter().filter(|own| own.available).map(|own| {
-            let zone = text("topology.kubernetes.io/zone", own);
-            format!(
-                "{}/{}",
-                &zone[zone.len() - 1..],
-                text("karpenter.sh/capacity-type", own)
-            )
-        });
+        let text = |key: &str, offering: &joiner_model::Offering| offering.labels[key].to_string();
+        let all = ty
+            .offerings
+            .iter()
+            .filter(|offering| offering.available)
+            .map(|offering| {
+                let zone = text("topology.kubernetes.io/zone", offering);
+                format!(
+                    "{}/{}",
+                    &zone[zone.len() - 1..],
+                    text("karpenter.sh/capacity-type", offering)
+                )
+            });
         all.collect::<Vec<_>>().join(" ")
     }
 }
@@ -213,23 +220,30 @@ fn the_catalog_of_the_cloud_is_the_built_in_one() {
     let mut world = World::new();
     world.figures = ec2_figures().to_vec();
     let zones: BTreeSet<Name> = ["a", "b", "c", "d", "e", "f"]
-        .map(|own| format!("us-east-1{own}").into())
+        .map(|letter| format!("us-east-1{letter}").into())
         .into();
     world.offered = world
         .figures
         .iter()
-        .map(|own| (own.name.clone(), zones.clone()))
+        .map(|figures| (figures.name.clone(), zones.clone()))
         .collect();
     let cloud = world.types();
     let built_in = ec2("us-east-1", &ClassSettings::default()).unwrap().types;
-    for own in &built_in {
-        let at = cloud.binary_search_by(|ty| ty.name.cmp(&own.name)).unwrap();
+    for expected in &built_in {
+        let at = cloud
+            .binary_search_by(|ty| ty.name.cmp(&expected.name))
+            .unwrap();
         let ty = &cloud[at];
         assert_eq!(
             (&ty.labels, &ty.capacity, &ty.overhead),
-            (&own.labels, &own.capacity, &own.overhead)
+            (&expected.labels, &expected.capacity, &expected.overhead)
         );
-        assert_eq!(ty.offerings.len(), own.offerings.len(), "{}", own.name);
+        assert_eq!(
+            ty.offerings.len(),
+            expected.offerings.len(),
+            "{}",
+            expected.name
+        );
     }
 }
 
@@ -316,7 +330,7 @@ fn aws_107_a_zone_needs_an_offer_and_a_subnet() {
     let zone_ids = types[0]
         .offerings
         .iter()
-        .filter(|own| own.labels.contains_key("topology.k8s.aws/zone-id"));
+        .filter(|offering| offering.labels.contains_key("topology.k8s.aws/zone-id"));
     assert_eq!(zone_ids.count(), 2);
 }
 
@@ -356,12 +370,12 @@ fn aws_118_123_174_without_a_price_there_is_nothing_to_buy() {
 fn aws_152_reserved_offerings() {
     let mut world = World::new();
     let reservation = |id: &str, more: Value| {
-        let mut own = json!({"id": id, "availabilityZone": "us-east-1a", "instanceType": "m5.large",
+        let mut reservation = json!({"id": id, "availabilityZone": "us-east-1a", "instanceType": "m5.large",
             "instanceMatchCriteria": "open", "ownerID": "1", "reservationType": "default", "interruptible": true});
         for (key, value) in more.as_object().unwrap() {
-            own[key] = value.clone();
+            reservation[key] = value.clone();
         }
-        own
+        reservation
     };
     world.status["capacityReservations"] = json!([
         reservation("cr-1", json!({})),
@@ -376,13 +390,13 @@ fn aws_152_reserved_offerings() {
     let reserved: Vec<_> = types[0]
         .offerings
         .iter()
-        .filter(|own| own.reservation.is_some())
+        .filter(|offering| offering.reservation.is_some())
         .collect();
     let ids: Vec<(&str, bool)> = (reserved.iter())
-        .map(|own| {
+        .map(|offering| {
             (
-                &*own.labels["karpenter.k8s.aws/capacity-reservation-id"],
-                own.available,
+                &*offering.labels["karpenter.k8s.aws/capacity-reservation-id"],
+                offering.available,
             )
         })
         .collect();
@@ -410,18 +424,18 @@ fn aws_109_which_memory_was_seen() {
         let amis: Vec<Value> = ids.iter().map(|id| json!({"id": id})).collect();
         serde_json::from_value::<Ec2NodeClassStatus>(json!({"amis": amis})).unwrap()
     };
-    let own = status(&["ami-1", "ami-2"]);
+    let both = status(&["ami-1", "ami-2"]);
     let name = Name::from("m5.large");
     let mut known = DiscoveredMemory::default();
     let get = |known: &DiscoveredMemory, status: &Ec2NodeClassStatus| {
         known.of(status).get("m5.large").copied()
     };
-    known.learn(&own, &name, ("ami-0", Some("ami-2")), 100);
-    assert_eq!(get(&known, &own), None);
-    known.learn(&own, &name, ("ami-2", Some("ami-2")), 100);
-    known.learn(&own, &name, ("ami-2", Some("ami-2")), 120);
-    assert_eq!(get(&known, &own), Some(100));
-    known.learn(&own, &name, ("ami-2", Some("ami-2")), 90);
+    known.learn(&both, &name, ("ami-0", Some("ami-2")), 100);
+    assert_eq!(get(&known, &both), None);
+    known.learn(&both, &name, ("ami-2", Some("ami-2")), 100);
+    known.learn(&both, &name, ("ami-2", Some("ami-2")), 120);
+    assert_eq!(get(&known, &both), Some(100));
+    known.learn(&both, &name, ("ami-2", Some("ami-2")), 90);
     assert_eq!(get(&known, &status(&["ami-2", "ami-1"])), Some(90));
     assert_eq!(get(&known, &status(&["ami-3"])), None);
 }
@@ -472,11 +486,11 @@ fn aws_172_prices_of_the_service() {
 #[test]
 fn aws_172_what_is_asked_about_prices() {
     let [shared, metal] =
-        pricing_queries("us-east-1").map(|own| serde_json::to_value(own).unwrap());
-    let last = |own: &Value| {
+        pricing_queries("us-east-1").map(|query| serde_json::to_value(query).unwrap());
+    let last = |query: &Value| {
         (
-            own["Filters"][6]["Value"].clone(),
-            own["Filters"][7]["Value"].clone(),
+            query["Filters"][6]["Value"].clone(),
+            query["Filters"][7]["Value"].clone(),
         )
     };
     assert_eq!(last(&shared), (json!("Shared"), json!("Compute Instance")));

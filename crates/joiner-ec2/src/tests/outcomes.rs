@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::answer::CreateFleetResult;
 use crate::fault::{Fault, FaultClass};
 use crate::launch::CapacityType;
-use crate::launch::outcome::{NoMachine, Outcome, SoldOut, outcome};
+use crate::launch::outcome::{FleetOutcome, NoMachine, SoldOut, outcome};
 
 fn error(code: &str, name: &str, zone: &str, message: &str) -> Value {
     json!({"ErrorCode": code, "ErrorMessage": message, "Lifecycle": "spot", "LaunchTemplateAndOverrides": {
@@ -20,7 +20,12 @@ fn machine(id: &str) -> Value {
             "ImageId": "ami-1"}}})
 }
 
-fn read(errors: &[Value], instances: &[Value], capacity_type: CapacityType, n: usize) -> Outcome {
+fn read(
+    errors: &[Value],
+    instances: &[Value],
+    capacity_type: CapacityType,
+    n: usize,
+) -> FleetOutcome {
     let result = json!({"FleetId": "fleet-1", "Errors": errors, "Instances": instances});
     let result: CreateFleetResult = serde_json::from_value(result).unwrap();
     outcome(&result, capacity_type, &["cr-1".to_owned()], n)
@@ -46,7 +51,11 @@ fn aws_124_nothing_is_left_of_spot() {
     );
     let said = "InsufficientInstanceCapacity: none".to_owned();
     assert_eq!(read.no_machine, Some(NoMachine::InsufficientCapacity(said)));
-    let zones: Vec<&str> = read.failures.iter().map(|own| own.zone.as_str()).collect();
+    let zones: Vec<&str> = read
+        .failures
+        .iter()
+        .map(|failure| failure.zone.as_str())
+        .collect();
     assert_eq!(zones, ["a", "b"]);
 }
 

@@ -18,13 +18,14 @@ fn settings() -> PolicySettings {
 }
 
 fn actions(settings: &PolicySettings) -> BTreeSet<String> {
-    let statements = policies(settings).into_iter().flat_map(|own| {
-        let all = own.document["Statement"].as_array();
+    let statements = policies(settings).into_iter().flat_map(|policy| {
+        let all = policy.document["Statement"].as_array();
         all.cloned().unwrap_or_default()
     });
-    let actions = statements.flat_map(|own| own["Action"].as_array().cloned().unwrap_or_default());
+    let actions = statements
+        .flat_map(|statement| statement["Action"].as_array().cloned().unwrap_or_default());
     actions
-        .filter_map(|own| own.as_str().map(str::to_owned))
+        .filter_map(|action| action.as_str().map(str::to_owned))
         .collect()
 }
 
@@ -105,7 +106,9 @@ fn what_changes_machines_is_bound_to_tags() {
     );
     let statement = |id: &str| {
         let mut all = lifecycle.document["Statement"].as_array().unwrap().iter();
-        all.find(|own| own["Sid"] == id).unwrap().clone()
+        all.find(|statement| statement["Sid"] == id)
+            .unwrap()
+            .clone()
     };
     let owned = json!({
         "StringEquals": {"aws:ResourceTag/kubernetes.io/cluster/demo": "owned"},
@@ -221,7 +224,7 @@ fn the_template_has_everything() {
     let resources = template["Resources"].as_object().unwrap();
     let kinds: BTreeSet<&str> = resources
         .values()
-        .filter_map(|own| own["Type"].as_str())
+        .filter_map(|resource| resource["Type"].as_str())
         .collect();
     assert_eq!(
         kinds.into_iter().collect::<Vec<_>>(),
@@ -259,7 +262,7 @@ fn names_have_room_for_long_clusters() {
     }
     for name in rules(&long)
         .into_iter()
-        .map(|own| own.name)
+        .map(|rule| rule.name)
         .chain([long.node_role_name()])
     {
         assert!(name.len() <= 64, "{name}");
@@ -274,14 +277,14 @@ fn names_have_room_for_long_clusters() {
 
 #[test]
 fn parameters_of_the_users_are_allowed() {
-    let own = PolicySettings {
+    let settings = PolicySettings {
         parameters: vec![
             "/mine/ami".to_owned(),
             "arn:aws:ssm:us-east-1:1:parameter/x".to_owned(),
         ],
         ..settings()
     };
-    let all = as_json(&own);
+    let all = as_json(&settings);
     let policy = &all["policies"]["KarpenterControllerResourceDiscoveryPolicy-demo"];
     assert_eq!(
         policy["Statement"][1]["Resource"],

@@ -16,14 +16,14 @@ use crate::selectors::{
 
 fn filters(queries: &Value) -> Vec<String> {
     let one = |query: &Value| {
-        let filters = query["Filters"].as_array().unwrap().iter().map(|own| {
-            let values: Vec<&str> = own["Values"]
+        let filters = query["Filters"].as_array().unwrap().iter().map(|filter| {
+            let values: Vec<&str> = filter["Values"]
                 .as_array()
                 .unwrap()
                 .iter()
                 .filter_map(Value::as_str)
                 .collect();
-            format!("{}={}", own["Name"].as_str().unwrap(), values.join(","))
+            format!("{}={}", filter["Name"].as_str().unwrap(), values.join(","))
         });
         filters.collect::<Vec<_>>().join(" ")
     };
@@ -35,7 +35,7 @@ fn aws_050_subnets() {
     let terms = json!([{"tags": {"a": "b", "c": "*"}}, {"id": "subnet-1"}, {"tags": {"d": "e"}},
         {"id": "subnet-2", "tags": {"ignored": "x"}}]);
     let queries = subnet_queries(&serde_json::from_value::<Vec<_>>(terms).unwrap());
-    assert!(queries.iter().all(|own| own.max_results == Some(500)));
+    assert!(queries.iter().all(|query| query.max_results == Some(500)));
     assert_eq!(
         filters(&serde_json::to_value(&queries).unwrap()),
         [
@@ -96,12 +96,12 @@ fn now() -> Timestamp {
 }
 
 fn reservation(id: &str, more: Value) -> Value {
-    let mut own = json!({"CapacityReservationId": id, "AvailabilityZone": "a", "InstanceType": "m5.large",
+    let mut reservation = json!({"CapacityReservationId": id, "AvailabilityZone": "a", "InstanceType": "m5.large",
         "AvailableInstanceCount": 3, "InstanceMatchCriteria": "open", "OwnerId": "1", "State": "active"});
     for (key, value) in more.as_object().unwrap() {
-        own[key] = value.clone();
+        reservation[key] = value.clone();
     }
-    own
+    reservation
 }
 
 fn read(all: Value) -> reservations::Found {
@@ -137,10 +137,10 @@ fn aws_061_reservations() {
         reservation("cr-4", json!({"InstanceMatchCriteria": "odd"})),
         reservation("cr-5", json!({"ReservationType": "odd"})),
     ]));
-    let text = |own: &CapacityReservation| {
+    let text = |reservation: &CapacityReservation| {
         format!(
             "{} {} {:?}",
-            own.id, own.instance_match_criteria, own.interruptible
+            reservation.id, reservation.instance_match_criteria, reservation.interruptible
         )
     };
     let told: Vec<String> = all.reservations.iter().map(text).collect();
@@ -166,7 +166,11 @@ fn aws_062_179_blocks_expire() {
         reservation("cr-2", block("2026-11-18T12:40:01Z")),
         reservation("cr-3", json!({"EndDate": "2026-11-18T12:10:00Z"})),
     ]));
-    let states: Vec<_> = all.reservations.iter().map(|own| own.state).collect();
+    let states: Vec<_> = all
+        .reservations
+        .iter()
+        .map(|reservation| reservation.state)
+        .collect();
     assert_eq!(
         states,
         [
@@ -219,7 +223,7 @@ fn aws_064_placement_groups() {
             "PartitionCount": 3}]);
         placement_group(&serde_json::from_value::<Vec<_>>(answers).unwrap())
     };
-    let strategy = |own: &str| group("available", own).map(|own| own.strategy);
+    let strategy = |strategy: &str| group("available", strategy).map(|group| group.strategy);
     assert_eq!(strategy("cluster"), Some(PlacementStrategy::Cluster));
     assert_eq!(strategy("partition"), Some(PlacementStrategy::Partition(3)));
     assert_eq!(strategy("spread"), Some(PlacementStrategy::Spread));

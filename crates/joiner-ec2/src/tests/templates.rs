@@ -144,7 +144,7 @@ fn aws_141_143_144_a_plain_template() {
         .as_array()
         .unwrap()
         .iter()
-        .filter_map(|own| own["ResourceType"].as_str())
+        .filter_map(|kind| kind["ResourceType"].as_str())
         .collect();
     assert_eq!(kinds, ["network-interface", "spot-instances-request"]);
 }
@@ -236,12 +236,12 @@ fn aws_145_146_147_148_interfaces() {
     let plain = json!({"associatePublicIPAddress": false, "ipPrefixCount": 10,
         "connectionTracking": {"udpTimeout": 40}});
     let mut case = al2023(plain.clone());
-    let mut own = json!({"AssociatePublicIpAddress": false, "ConnectionTrackingSpecification": {"UdpTimeout": 40},
+    let mut interface = json!({"AssociatePublicIpAddress": false, "ConnectionTrackingSpecification": {"UdpTimeout": 40},
         "DeviceIndex": 0, "Groups": groups, "Ipv4PrefixCount": 10});
-    assert_eq!(interfaces(&case), json!([own]));
+    assert_eq!(interfaces(&case), json!([interface]));
     case.need.efa = 3;
     let adapter = |card: i32, device: i32| {
-        let mut adapter = own.clone();
+        let mut adapter = interface.clone();
         adapter["DeviceIndex"] = json!(device);
         adapter["NetworkCardIndex"] = json!(card);
         adapter["InterfaceType"] = json!("efa");
@@ -256,15 +256,15 @@ fn aws_145_146_147_148_interfaces() {
         {"networkCardIndex": 1, "deviceIndex": 1, "interfaceType": "efa-only"},
     ]);
     case.cluster.dns_ip = Some("fd30::a".to_owned());
-    own.as_object_mut().unwrap().remove("Ipv4PrefixCount");
-    own["Ipv6PrefixCount"] = json!(10);
-    own["Ipv6AddressCount"] = json!(1);
-    own["PrimaryIpv6"] = json!(true);
-    own["NetworkCardIndex"] = json!(0);
-    own["InterfaceType"] = json!("interface");
+    interface.as_object_mut().unwrap().remove("Ipv4PrefixCount");
+    interface["Ipv6PrefixCount"] = json!(10);
+    interface["Ipv6AddressCount"] = json!(1);
+    interface["PrimaryIpv6"] = json!(true);
+    interface["NetworkCardIndex"] = json!(0);
+    interface["InterfaceType"] = json!("interface");
     assert_eq!(
         interfaces(&case),
-        json!([own, {"DeviceIndex": 1, "Groups": groups, "InterfaceType": "efa-only", "NetworkCardIndex": 1}])
+        json!([interface, {"DeviceIndex": 1, "Groups": groups, "InterfaceType": "efa-only", "NetworkCardIndex": 1}])
     );
     let bare = al2023(json!({}));
     assert_eq!(
@@ -292,10 +292,10 @@ fn the_lowest_partition_that_is_asked_for() {
     let nothing = Resources::new();
     let partition = |values: &[&str], strategy| {
         let key = "karpenter.k8s.aws/placement-group-partition";
-        let own = values.iter().map(|own| Name::from(*own));
+        let names = values.iter().map(|name| Name::from(*name));
         let requirements: Requirements = match values.is_empty() {
             true => Requirements::new(),
-            false => [Requirement::one_of(key, own)].into_iter().collect(),
+            false => [Requirement::one_of(key, names)].into_iter().collect(),
         };
         let ask = Ask {
             requirements: &requirements,
@@ -347,7 +347,7 @@ fn aws_151_reservations() {
     };
     let only = json!({"CapacityReservationPreference": "capacity-reservations-only",
         "CapacityReservationTarget": {"CapacityReservationId": "cr-1"}});
-    let market = |own: &str| json!({"MarketType": own});
+    let market = |kind: &str| json!({"MarketType": kind});
     let none = json!({"CapacityReservationPreference": "none"});
     assert_eq!(of(None, true), (none, Value::Null));
     assert_eq!(of(None, false), (Value::Null, Value::Null));

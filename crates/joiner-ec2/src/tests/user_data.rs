@@ -208,13 +208,16 @@ const KUBELET: &str = "      clusterDNS:\n      - 10.100.0.10\n      maxPods: 58
 #[test]
 fn aws_162_al2023_merges() {
     let mut case = Case::of(AmiFamily::Al2023);
-    let own = node_config(KUBELET);
-    assert_eq!(case.render(), format!("{HEAD}{own}"));
+    let config = node_config(KUBELET);
+    assert_eq!(case.render(), format!("{HEAD}{config}"));
     let yaml = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet: {}\n";
     case.custom = Some(yaml);
-    assert_eq!(case.render(), format!("{HEAD}{CONFIG}{yaml}\n--//\n{own}"));
+    assert_eq!(
+        case.render(),
+        format!("{HEAD}{CONFIG}{yaml}\n--//\n{config}")
+    );
     case.custom = Some("#!/bin/bash\necho \"hi\"");
-    let shell = format!("{HEAD}{SHELL}#!/bin/bash\necho \"hi\"\n--//\n{own}");
+    let shell = format!("{HEAD}{SHELL}#!/bin/bash\necho \"hi\"\n--//\n{config}");
     assert_eq!(case.render(), shell);
     case.custom = Some(
         "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"BOUNDARY\"\n\n--BOUNDARY\nContent-Type: \
@@ -438,15 +441,18 @@ fn aws_165_versions_of_bottlerocket() {
 #[test]
 fn aws_166_windows_and_custom() {
     let mut case = Case::of(AmiFamily::Windows2022);
-    let own = "[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n\
+    let script = "[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n\
                & $EKSBootstrapScriptFile -EKSClusterName 'demo' -APIServerEndpoint 'https://demo.example.com' \
                -Base64ClusterCA 'Y2EK' -KubeletExtraArgs '--node-labels=\"karpenter.sh/capacity-type=spot,\
                karpenter.sh/do-not-sync-taints=true,karpenter.sh/nodepool=default\" \
                --register-with-taints=\"karpenter.sh/unregistered:NoExecute\" --max-pods=58' \
                -DNSClusterIP '10.100.0.10'\n</powershell>";
-    assert_eq!(case.render(), format!("<powershell>\n{own}"));
+    assert_eq!(case.render(), format!("<powershell>\n{script}"));
     case.custom = Some("Write-Host hi");
-    assert_eq!(case.render(), format!("<powershell>\nWrite-Host hi\n{own}"));
+    assert_eq!(
+        case.render(),
+        format!("<powershell>\nWrite-Host hi\n{script}")
+    );
     case.family = AmiFamily::Custom;
     assert_eq!(case.render(), "Write-Host hi");
     case.custom = None;

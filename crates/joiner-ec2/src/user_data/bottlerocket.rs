@@ -183,7 +183,7 @@ fn sub_table(
 ) -> Result<Table, UserDataError> {
     match table.remove(key) {
         None => Ok(Table::new()),
-        Some(Value::Table(own)) => Ok(own),
+        Some(Value::Table(table)) => Ok(table),
         Some(_) => {
             Err(bootstrap.wrong(format!("has {path}, which must be a table: write [{path}]")))
         }
@@ -228,7 +228,7 @@ fn overwrite(bootstrap: &Bootstrap<'_>, kubernetes: &mut Table) {
             kubernetes.insert(key.to_owned(), value);
         }
     };
-    let text = |own: &str| Value::String(own.to_owned());
+    let text = |text: &str| Value::String(text.to_owned());
     set("cluster-name", Some(text(&cluster.name)));
     set("api-server", Some(text(&cluster.endpoint)));
     set(
@@ -247,14 +247,14 @@ fn overwrite(bootstrap: &Bootstrap<'_>, kubernetes: &mut Table) {
         set("eviction-hard", map(kubelet.eviction_hard.as_ref()));
         set("eviction-soft", map(kubelet.eviction_soft.as_ref()));
         let grace = kubelet.eviction_soft_grace_period.as_ref();
-        let grace = grace.map(|own| own.iter().map(grace_text).collect());
+        let grace = grace.map(|periods| periods.iter().map(grace_text).collect());
         set("eviction-soft-grace-period", map(grace.as_ref()));
-        let number = |own: Option<i32>| own.map(|own| Value::from(i64::from(own)));
+        let number = |number: Option<i32>| number.map(|number| Value::from(i64::from(number)));
         set(
             "eviction-max-pod-grace-period",
             number(kubelet.eviction_max_pod_grace_period),
         );
-        let as_text = |own: Option<i32>| own.map(|own| text(&own.to_string()));
+        let as_text = |number: Option<i32>| number.map(|number| text(&number.to_string()));
         set(
             "image-gc-high-threshold-percent",
             as_text(kubelet.image_gc_high_threshold_percent),
@@ -272,8 +272,8 @@ fn overwrite(bootstrap: &Bootstrap<'_>, kubernetes: &mut Table) {
         .entry("node-labels")
         .or_insert_with(|| Table::new().into());
     if let Some(labels) = labels.as_table_mut() {
-        let own = |(key, value): (&String, &String)| (key.clone(), text(value));
-        labels.extend(bootstrap.labels.iter().map(own));
+        let label = |(key, value): (&String, &String)| (key.clone(), text(value));
+        labels.extend(bootstrap.labels.iter().map(label));
     }
 }
 
@@ -283,7 +283,7 @@ fn grace_text((signal, notice): (&String, &DurationText)) -> (String, String) {
 
 /// A table of texts; an empty one is none.
 fn map(map: Option<&BTreeMap<String, String>>) -> Option<Value> {
-    let map = map.filter(|own| !own.is_empty())?;
+    let map = map.filter(|map| !map.is_empty())?;
     let entry = |(key, value): (&String, &String)| (key.clone(), Value::String(value.clone()));
     Some(Value::Table(map.iter().map(entry).collect()))
 }
@@ -305,7 +305,7 @@ fn taints(bootstrap: &Bootstrap<'_>) -> Option<Value> {
 
 fn mount(binds_by_default: bool) -> Value {
     let texts = |words: &[&str]| {
-        let words = words.iter().map(|own| Value::String((*own).to_owned()));
+        let words = words.iter().map(|word| Value::String((*word).to_owned()));
         Value::Array(words.collect())
     };
     let mut bind = vec!["apiclient", "ephemeral-storage", "bind"];
@@ -343,7 +343,7 @@ fn in_order(mut kubernetes: Table) -> Ordered {
 fn tables_in_order(tables: Table, order: &[&str]) -> Ordered {
     let Ordered(entries) = Ordered::by_name(tables);
     let entry = |(name, entry)| match entry {
-        Entry::Table(own) => (name, Entry::Table(Ordered::with_first(own, order))),
+        Entry::Table(table) => (name, Entry::Table(Ordered::with_first(table, order))),
         Entry::Value(value) => (name, Entry::Value(value)),
     };
     Ordered(entries.into_iter().map(entry).collect())
@@ -356,7 +356,7 @@ fn tables_in_order(tables: Table, order: &[&str]) -> Ordered {
 pub fn binds_by_default(spec: &Ec2NodeClassSpec, status: &Ec2NodeClassStatus) -> bool {
     if let Some((AmiFamily::Bottlerocket, version)) = family::alias(spec) {
         return version == "latest"
-            || parse_version(version).is_some_and(|own| own >= BINDS_BY_DEFAULT);
+            || parse_version(version).is_some_and(|version| version >= BINDS_BY_DEFAULT);
     }
     let terms = &spec.ami_selector_terms;
     let amis = status.amis.as_deref().unwrap_or_default();
@@ -368,7 +368,7 @@ pub fn binds_by_default(spec: &Ec2NodeClassSpec, status: &Ec2NodeClassStatus) ->
     let name = name.or_else(of_id);
     let name = name.or_else(|| amis.iter().find_map(|ami| ami.name.as_deref()));
     let version = name.and_then(|name| name.split('-').find_map(parse_version));
-    version.is_some_and(|own| own >= BINDS_BY_DEFAULT)
+    version.is_some_and(|version| version >= BINDS_BY_DEFAULT)
 }
 
 /// Three numbers with dots between them.

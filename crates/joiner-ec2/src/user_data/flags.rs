@@ -21,9 +21,9 @@ pub(super) fn kubelet_flags(bootstrap: &Bootstrap<'_>) -> Vec<String> {
         flags.push(format!("--pods-per-core={count}"));
     }
     let grace = kubelet.eviction_soft_grace_period.as_ref();
-    let grace: Option<BTreeMap<String, String>> = grace.map(|own| {
+    let grace: Option<BTreeMap<String, String>> = grace.map(|periods| {
         let text = |(signal, notice)| (String::clone(signal), go::duration(notice));
-        own.iter().map(text).collect()
+        periods.iter().map(text).collect()
     });
     let maps = [
         ("--system-reserved", kubelet.system_reserved.as_ref(), "="),
@@ -33,7 +33,7 @@ pub(super) fn kubelet_flags(bootstrap: &Bootstrap<'_>) -> Vec<String> {
         ("--eviction-soft-grace-period", grace.as_ref(), "="),
     ];
     flags.extend(maps.into_iter().filter_map(|(name, map, sign)| {
-        let map = map.filter(|own| !own.is_empty())?;
+        let map = map.filter(|map| !map.is_empty())?;
         Some(format!("{name}={}", go::quoted(&joined(map, sign))))
     }));
     let numbers = [

@@ -31,7 +31,7 @@ pub(super) fn taint(taint: &Taint) -> String {
 pub(super) fn duration(text: &DurationText) -> String {
     const SECOND: u128 = 1_000_000_000;
     const SMALL: [(&str, u128); 3] = [("ms", 1_000_000), ("\u{b5}s", 1000), ("ns", 1)];
-    let Some(nanos) = text.parse().ok().flatten().map(|own| own.as_nanos()) else {
+    let Some(nanos) = text.parse().ok().flatten().map(|length| length.as_nanos()) else {
         return text.as_str().to_owned();
     };
     if nanos == 0 {

@@ -110,8 +110,8 @@ fn headers<'t>(lines: &mut impl Iterator<Item = &'t str>) -> Result<Vec<(String,
 fn spelled(name: &str) -> String {
     let word = |word: &str| {
         let mut letters = word.chars();
-        let first = letters.next().map(|own| own.to_ascii_uppercase());
-        let rest = letters.map(|own| own.to_ascii_lowercase());
+        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+        let rest = letters.map(|letter| letter.to_ascii_lowercase());
         first.into_iter().chain(rest).collect::<String>()
     };
     name.split('-').map(word).collect::<Vec<_>>().join("-")
@@ -124,14 +124,14 @@ fn boundary(content_type: &str) -> Result<&str, String> {
         ));
     }
     let parameters = content_type.split(';').skip(1).map(str::trim);
-    let mut values = parameters.filter_map(|own| {
-        let (name, value) = own.split_once('=')?;
+    let mut values = parameters.filter_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
         name.trim()
             .eq_ignore_ascii_case("boundary")
             .then_some(value.trim())
     });
-    let value = values.next().map(|own| own.trim_matches('"'));
-    let value = value.filter(|own| !own.is_empty());
+    let value = values.next().map(|value| value.trim_matches('"'));
+    let value = value.filter(|value| !value.is_empty());
     value.ok_or_else(|| {
         "is a MIME archive without a boundary; write Content-Type: multipart/mixed; boundary=\"BOUNDARY\""
             .to_owned()

@@ -130,8 +130,10 @@ pub fn user_data(bootstrap: &Bootstrap<'_>) -> Result<UserData, UserDataError> {
 impl Bootstrap<'_> {
     /// Addresses of the DNS that pods use: those of the class, else the cluster's.
     fn cluster_dns(&self) -> Vec<&str> {
-        let given = self.kubelet.and_then(|own| own.cluster_dns.as_deref());
-        match given.filter(|own| !own.is_empty()) {
+        let given = self
+            .kubelet
+            .and_then(|kubelet| kubelet.cluster_dns.as_deref());
+        match given.filter(|addresses| !addresses.is_empty()) {
             Some(addresses) => addresses.iter().map(String::as_str).collect(),
             None => self.cluster.dns_ip.as_deref().into_iter().collect(),
         }
@@ -157,8 +159,8 @@ pub fn node_labels<'l>(
     capacity_type: &str,
     family: AmiFamily,
 ) -> BTreeMap<String, String> {
-    let own = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
-    let mut labels: BTreeMap<String, String> = claim.map(own).collect();
+    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    let mut labels: BTreeMap<String, String> = claim.map(owned).collect();
     labels.insert(CAPACITY_TYPE.to_owned(), capacity_type.to_owned());
     if family != AmiFamily::Custom {
         labels.insert(DO_NOT_SYNC_TAINTS.to_owned(), "true".to_owned());
@@ -169,9 +171,9 @@ pub fn node_labels<'l>(
 
 fn is_kubernetes(key: &str) -> bool {
     let domain = key.split_once('/').map_or("", |(domain, _)| domain);
-    KUBERNETES_DOMAINS.iter().any(|own| {
+    KUBERNETES_DOMAINS.iter().any(|suffix| {
         domain
-            .strip_suffix(own)
+            .strip_suffix(suffix)
             .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     })
 }
@@ -181,7 +183,7 @@ fn is_kubernetes(key: &str) -> bool {
 pub fn node_taints(taints: &[Taint], startup_taints: &[Taint]) -> Vec<Taint> {
     let mut all: Vec<Taint> = taints.iter().chain(startup_taints).cloned().collect();
     let unregistered = UNREGISTERED_TAINT.to_taint();
-    let same = |own: &Taint| own.key == unregistered.key && own.effect == unregistered.effect;
+    let same = |taint: &Taint| taint.key == unregistered.key && taint.effect == unregistered.effect;
     if !all.iter().any(same) {
         all.push(unregistered);
     }

@@ -47,7 +47,11 @@ fn node_config(bootstrap: &Bootstrap<'_>) -> Result<Value, UserDataError> {
         "cidr": cidr,
         "name": cluster.name,
     });
-    if let Some(bundle) = cluster.ca_bundle.as_ref().filter(|own| !own.is_empty()) {
+    if let Some(bundle) = cluster
+        .ca_bundle
+        .as_ref()
+        .filter(|bundle| !bundle.is_empty())
+    {
         details["certificateAuthority"] = json!(bundle);
     }
     let storage = match bootstrap.raid0 {
@@ -85,8 +89,8 @@ fn kubelet_config(bootstrap: &Bootstrap<'_>) -> Map<String, Value> {
     config.retain(|_, value| !says_nothing(value));
     let grace = bootstrap
         .kubelet
-        .and_then(|own| own.eviction_soft_grace_period.as_ref());
-    if let Some(grace) = grace.filter(|own| !own.is_empty()) {
+        .and_then(|kubelet| kubelet.eviction_soft_grace_period.as_ref());
+    if let Some(grace) = grace.filter(|grace| !grace.is_empty()) {
         let text = |(signal, notice)| (String::clone(signal), json!(go::duration(notice)));
         let texts: Map<String, Value> = grace.iter().map(text).collect();
         config.insert("evictionSoftGracePeriod".to_owned(), texts.into());
@@ -104,9 +108,9 @@ fn kubelet_config(bootstrap: &Bootstrap<'_>) -> Map<String, Value> {
 }
 
 fn taint(taint: &Taint) -> Value {
-    let mut own = json!({"effect": taint.effect, "key": taint.key});
+    let mut entry = json!({"effect": taint.effect, "key": taint.key});
     if let Some(value) = taint.value.as_ref().filter(|value| !value.is_empty()) {
-        own["value"] = json!(value);
+        entry["value"] = json!(value);
     }
-    own
+    entry
 }

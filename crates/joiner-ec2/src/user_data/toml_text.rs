@@ -30,7 +30,7 @@ impl Ordered {
     pub(super) fn with_first(mut self, keys: &[&str]) -> Self {
         let place = |key: &str| {
             keys.iter()
-                .position(|own| *own == key)
+                .position(|first| *first == key)
                 .unwrap_or(keys.len())
         };
         self.0.sort_by_key(|(key, _)| place(key));
@@ -56,10 +56,10 @@ pub(super) fn render(root: &Ordered) -> String {
 }
 
 /// Values first, then tables; an empty line before each table but the first of a headline without values.
-fn table(own: &Ordered, path: &mut Vec<String>, text: &mut String) {
+fn table(entries: &Ordered, path: &mut Vec<String>, text: &mut String) {
     let mut has_lines = false;
     let mut tables = Vec::new();
-    for (key, entry) in &own.0 {
+    for (key, entry) in &entries.0 {
         match entry {
             Entry::Table(below) => tables.push((key, vec![below.clone()], false)),
             Entry::Value(value) => match tables_of(value) {
