@@ -16,7 +16,6 @@ use super::node::MachineIndex;
 use super::planned::{PLANNED, Planned};
 use super::reading::{Live, Reading};
 use super::shelf::Indexed;
-use crate::names::Names;
 use crate::nodes::ClaimRecord;
 
 /// A NodeClaim of the cluster.
@@ -86,7 +85,7 @@ impl LiveClaim {
     fn new(
         object: &Value,
         record: ClaimRecord,
-        names: &mut Names,
+        reading: &mut Reading<'_>,
     ) -> Result<Self, serde_json::Error> {
         let mut claim = NodeClaim::deserialize(object)?;
         claim.metadata.managed_fields = Vec::new();
@@ -105,11 +104,11 @@ impl LiveClaim {
         }
         let status = claim.status.as_ref();
         let id = status.and_then(|status| status.provider_id.as_deref());
-        let mut meta = Meta::read(object, names);
+        let mut meta = reading.meta(object);
         meta.labels = meta.labels.shared_with(record.labels());
         let command = meta.annotation(COMMAND).and_then(CommandIntent::parse);
         let planned = meta.annotation(PLANNED);
-        let planned = planned.and_then(|text| Planned::read(text, names));
+        let planned = planned.and_then(|text| Planned::read(text, reading.names()));
         Ok(Self {
             command: command.map(Arc::new),
             planned: planned.map(Box::new),
@@ -193,7 +192,7 @@ impl Live for LiveClaim {
     fn read(object: &Value, reading: &mut Reading<'_>) -> Result<Self, String> {
         reading.parse(object)?;
         let record = reading.reader.claims.pop().ok_or("it was not read")?;
-        Self::new(object, record, reading.names()).map_err(|error| error.to_string())
+        Self::new(object, record, reading).map_err(|error| error.to_string())
     }
 
     fn identity(&self) -> (&Name, u64) {

@@ -12,7 +12,6 @@ use super::kind::Kind;
 use super::meta::{Meta, list, time};
 use super::reading::{Live, Reading};
 use super::shelf::Indexed;
-use crate::names::Names;
 use crate::nodes::NodeRecord;
 
 /// A condition of a node.
@@ -45,16 +44,16 @@ pub struct LiveNode {
 
 impl LiveNode {
     /// Reads a node; `record` is what the planner made of the same object.
-    fn new(object: &Value, record: NodeRecord, names: &mut Names) -> Self {
+    fn new(object: &Value, record: NodeRecord, reading: &mut Reading<'_>) -> Self {
         let spec = &object["spec"];
         let id = spec["providerID"].as_str().filter(|id| !id.is_empty());
         let conditions = list(&object["status"]["conditions"]).map(|condition| NodeCondition {
-            kind: names.get(condition["type"].as_str().unwrap_or_default()),
-            status: names.get(condition["status"].as_str().unwrap_or_default()),
+            kind: reading.text(condition["type"].as_str().unwrap_or_default()),
+            status: reading.text(condition["status"].as_str().unwrap_or_default()),
             since: time(&condition["lastTransitionTime"]).unwrap_or(Timestamp::UNIX_EPOCH),
         });
         let conditions = conditions.collect();
-        let mut meta = Meta::read(object, names);
+        let mut meta = reading.meta(object);
         meta.labels = meta.labels.shared_with(record.labels());
         Self {
             meta,
@@ -146,7 +145,7 @@ impl Live for LiveNode {
     fn read(object: &Value, reading: &mut Reading<'_>) -> Result<Self, String> {
         reading.parse(object)?;
         let record = reading.reader.nodes.pop().ok_or("it was not read")?;
-        Ok(Self::new(object, record, reading.names()))
+        Ok(Self::new(object, record, reading))
     }
 
     fn identity(&self) -> (&Name, u64) {

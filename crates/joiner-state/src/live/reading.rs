@@ -90,7 +90,12 @@ impl Reading<'_> {
 
     /// The metadata of the object.
     pub fn meta(&mut self, object: &Value) -> Meta {
-        Meta::read(object, &mut self.reader.names)
+        let mut meta = Meta::read(object, &mut self.reader.names);
+        if meta.name == self.name {
+            // One copy of the name for the object and all that point to it.
+            meta.name = self.name.clone();
+        }
+        meta
     }
 
     /// A label selector; `None` for one that selects nothing.

@@ -115,6 +115,8 @@ impl Snapshot {
     pub(super) fn choose(&mut self, key: (Kind, Name), choice: Option<Choice>) {
         match choice {
             Some(choice) => drop(self.choices.insert(key, Arc::new(choice))),
+            // Most objects never were there; looking costs less than taking away.
+            None if !self.choices.contains_key(&key) => (),
             None => drop(self.choices.remove(&key)),
         }
     }

@@ -133,7 +133,7 @@ impl ClusterState {
     }
 
     /// The same, keeping objects of this kind as if it were one of those that the type is for: another
-    /// kind of workloads, say.
+    /// kind of workloads, say. Pods, nodes and claims stay what they are.
     #[must_use]
     pub fn with_kind<L: Live>(mut self, kind: Kind) -> Self {
         self.now.keep::<L>(kind);
