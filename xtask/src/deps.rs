@@ -64,6 +64,10 @@ const TABLE: &[Row] = &[
         "joiner-state",
         &["joiner-model", "joiner-api", "joiner-catalog"],
     ),
+    below(
+        "joiner-ec2",
+        &["joiner-model", "joiner-api", "joiner-catalog"],
+    ),
     below("joiner-machinery", &["joiner-api"]),
     below("joiner-cluster", &["joiner-machinery", "joiner-api"]),
     above("joiner-cloud", &["joiner-model", "joiner-api"]),
@@ -114,6 +118,7 @@ const CLOUD: &[&str] = &[
     "joiner-api",
     "joiner-cloud",
     "joiner-catalog",
+    "joiner-ec2",
     "joiner-state",
     "joiner-runtime",
 ];

@@ -4,12 +4,8 @@
 //! digit: what is hashed, under which names, in which order. Requirements, and everything outside
 //! of the template, do not count.
 
-use std::collections::BTreeMap;
-
+use crate::structural::{Fields, map, numbers, set, text};
 use crate::types::{DurationText, NodeClaimTemplateSpec, NodeClassRef, NodePool, Taint};
-
-const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
-const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
 /// The hash of a pool's template, in decimal. The pool is expected as it is stored, with defaults.
 #[must_use]
@@ -65,9 +61,8 @@ fn class(class: &NodeClassRef) -> u64 {
         .hash()
 }
 
-/// A list counts as a set: its order does not matter. An empty one is not the same as none.
 fn taints(taints: &[Taint]) -> u64 {
-    taints.iter().map(taint).fold(0, |all, own| all ^ own)
+    set(taints.iter().map(taint))
 }
 
 fn taint(taint: &Taint) -> u64 {
@@ -87,52 +82,6 @@ fn taint(taint: &Taint) -> u64 {
 fn nanos(duration: &DurationText) -> Option<u64> {
     let length = duration.parse().ok().flatten()?;
     u64::try_from(length.as_nanos()).ok()
-}
-
-fn map(map: &BTreeMap<String, String>) -> u64 {
-    let entry = |(key, value): (&String, &String)| numbers(&[string(key), string(value)]);
-    let all = map.iter().map(entry).fold(0, |all, own| all ^ own);
-    numbers(&[all])
-}
-
-/// Empty text counts as none.
-fn text(text: &str) -> Option<u64> {
-    (!text.is_empty()).then(|| string(text))
-}
-
-/// A structure while it is hashed: its name, then field by field.
-struct Fields(u64);
-
-impl Fields {
-    fn of(name: &str) -> Self {
-        Self(string(name))
-    }
-
-    fn with(self, name: &str, value: Option<u64>) -> Self {
-        match value {
-            Some(value) => Self(numbers(&[self.0 ^ numbers(&[string(name), value])])),
-            None => self,
-        }
-    }
-
-    fn hash(self) -> u64 {
-        self.0
-    }
-}
-
-fn string(text: &str) -> u64 {
-    fnv(text.bytes())
-}
-
-fn numbers(numbers: &[u64]) -> u64 {
-    fnv(numbers.iter().flat_map(|number| number.to_le_bytes()))
-}
-
-/// FNV-1 with 64 bits: multiply first, then the byte.
-fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
-    bytes.fold(FNV_START, |hash, byte| {
-        hash.wrapping_mul(FNV_PRIME) ^ u64::from(byte)
-    })
 }
 
 #[cfg(test)]

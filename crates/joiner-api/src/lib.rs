@@ -12,6 +12,7 @@ mod hash;
 pub mod labels;
 pub mod names;
 pub mod schema;
+pub mod structural;
 pub mod types;
 pub mod validation;
 

@@ -2,8 +2,8 @@
 
 use joiner_model::{Name, ResourceName, Resources};
 
+use crate::figures::Figures;
 use crate::settings::{ClassSettings, parts_of};
-use crate::table::Figures;
 
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const GIB: u64 = 1 << 30;
@@ -65,9 +65,12 @@ pub(crate) fn capacity(
     capacity
 }
 
-/// Memory in bytes that the operating system sees.
+/// Memory in bytes that the operating system sees: as seen before, else estimated.
 pub(crate) fn memory(figures: &Figures, settings: &ClassSettings) -> u64 {
-    let reserved = if figures.arch == "arm64" {
+    if let Some(bytes) = figures.discovered_memory {
+        return bytes;
+    }
+    let reserved = if &*figures.arch == "arm64" {
         ARM_RESERVED_MIB
     } else {
         0
@@ -133,7 +136,7 @@ fn devices<'a>(
     names: &'a DeviceNames,
 ) -> [(&'a Name, u64); 8] {
     let gpus = |maker: &str| {
-        let gpu = figures.gpu.as_ref().filter(|gpu| gpu.maker == maker);
+        let gpu = figures.gpu.as_ref().filter(|gpu| &*gpu.maker == maker);
         gpu.map_or(0, |gpu| gpu.count)
     };
     let neuron = (figures.accelerator.as_ref()).filter(|chips| chips.neuron_cores > 0);

@@ -1,14 +1,14 @@
 //! Whether a type can run under a node class at all. A type that cannot stays in the catalog, with
 //! offerings that are not available.
 
+use crate::figures::Figures;
 use crate::settings::{AmiFamily, ClassSettings, PlacementStrategy};
-use crate::table::Figures;
 
 /// True when the class can launch the type.
 pub(crate) fn fits_class(figures: &Figures, settings: &ClassSettings) -> bool {
-    let image = !(settings.ami_family == AmiFamily::Al2023 && figures.family == "a1");
+    let image = !(settings.ami_family == AmiFamily::Al2023 && &*figures.family == "a1");
     let virtualization = !settings.nested_virtualization || figures.nested_virtualization;
-    let tracking = !settings.connection_tracking || figures.hypervisor == "nitro";
+    let tracking = !settings.connection_tracking || &*figures.hypervisor == "nitro";
     image && virtualization && tracking && has_interfaces(figures, settings) && {
         let group = settings.placement_group.as_ref();
         group.is_none_or(|group| match group.strategy {

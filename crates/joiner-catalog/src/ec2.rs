@@ -1,18 +1,19 @@
 //! The catalog of an EC2 region under a node class.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use joiner_model::{InstanceType, Labels, Name, NanoDollars, Offering, Resources, keys};
 
 use crate::capacity::{DeviceNames, capacity};
 use crate::class_fit::fits_class;
+use crate::figures::Figures;
 use crate::labels::{PLACEMENT_GROUP_PARTITION, ZONE_ID, ec2_well_known, labels};
 use crate::names::Names;
 use crate::overhead::overhead;
 use crate::region::{Prices, UnknownRegion, zones};
 use crate::settings::{ClassSettings, PlacementStrategy};
 use crate::spot_model;
-use crate::table::{self, Figures};
+use crate::table;
 
 /// What can be bought in a region.
 #[derive(Clone, Debug)]
@@ -43,8 +44,8 @@ pub fn ec2(region: &str, settings: &ClassSettings) -> Result<Ec2Catalog, Unknown
     let prices = Prices::of(region)?;
     let mut builder = Builder::new(prices.region, settings)?;
     let sold = table::figures().iter().filter_map(|figures| {
-        let price = prices.get(figures.family, figures.size)?;
-        let no_image = settings.ami_family.is_windows() && figures.arch == "arm64";
+        let price = prices.get(&figures.name)?;
+        let no_image = settings.ami_family.is_windows() && &*figures.arch == "arm64";
         (!no_image).then(|| builder.instance_type(figures, Some(price)))
     });
     let mut types: Vec<InstanceType> = sold
@@ -79,16 +80,77 @@ pub fn ec2_type(
     let prices = Prices::of(region)?;
     let mut builder = Builder::new(prices.region, settings)?;
     Ok(table::find(name).map(|figures| {
-        let price = prices.get(figures.family, figures.size);
+        let price = prices.get(&figures.name);
         builder.instance_type(figures, price)
     }))
 }
 
-struct Builder<'a> {
-    region: &'static str,
+/// Types of a region under a node class, without offerings: what a machine has, and what the system keeps of it.
+pub struct TypeBuilder<'a> {
+    region: Name,
     settings: &'a ClassSettings,
     names: Names,
     devices: DeviceNames,
+}
+
+impl<'a> TypeBuilder<'a> {
+    /// A builder for a region and a class. The region need not be in the built-in table.
+    #[must_use]
+    pub fn new(region: &str, settings: &'a ClassSettings) -> Self {
+        Self {
+            region: region.into(),
+            settings,
+            names: Names::default(),
+            devices: DeviceNames::new(),
+        }
+    }
+
+    /// The type with these figures. It is not sold anywhere yet.
+    pub fn instance_type(&mut self, figures: &Figures) -> InstanceType {
+        let capacity = capacity(figures, self.settings, &self.devices);
+        InstanceType {
+            name: figures.name.clone(),
+            labels: labels(figures, self.settings, &self.region, &mut self.names),
+            overhead: overhead(figures, self.settings, &capacity).total(),
+            capacity,
+            offerings: Vec::new(),
+        }
+    }
+
+    /// Whether the class can launch the type. One that it cannot stays in the catalog, with offerings that are not
+    /// available.
+    #[must_use]
+    pub fn can_launch(&self, figures: &Figures) -> bool {
+        fits_class(figures, self.settings)
+    }
+}
+
+/// The rows of the built-in table, by name.
+#[must_use]
+pub fn ec2_figures() -> &'static [Figures] {
+    table::figures()
+}
+
+/// One row of the built-in table.
+#[must_use]
+pub fn ec2_figures_of(name: &str) -> Option<&'static Figures> {
+    table::find(name)
+}
+
+/// The built-in on-demand prices that hold in a region, by type.
+///
+/// # Errors
+/// The region is not in the built-in table.
+pub fn ec2_prices(region: &str) -> Result<BTreeMap<Name, NanoDollars>, UnknownRegion> {
+    let prices = Prices::of(region)?;
+    let priced = table::figures()
+        .iter()
+        .filter_map(|figures| Some((figures.name.clone(), prices.get(&figures.name)?)));
+    Ok(priced.collect())
+}
+
+struct Builder<'a> {
+    types: TypeBuilder<'a>,
     zones: Vec<ZoneLabels>,
     /// Partitions to choose from; one entry without a label when there are none.
     partitions: Vec<Option<Name>>,
@@ -103,7 +165,8 @@ struct ZoneLabels {
 
 impl<'a> Builder<'a> {
     fn new(region: &'static str, settings: &'a ClassSettings) -> Result<Self, UnknownRegion> {
-        let mut names = Names::default();
+        let mut types = TypeBuilder::new(region, settings);
+        let names = &mut types.names;
         let zones = zones(region)?.into_iter().map(|zone| {
             let name = Name::from(zone.name);
             let mut with = |capacity_type| {
@@ -129,35 +192,28 @@ impl<'a> Builder<'a> {
             Some(PlacementStrategy::Cluster | PlacementStrategy::Spread) | None => vec![None],
         };
         Ok(Self {
-            region,
-            settings,
-            names,
-            devices: DeviceNames::new(),
+            types,
             zones,
             partitions,
         })
     }
 
     fn instance_type(&mut self, figures: &Figures, price: Option<NanoDollars>) -> InstanceType {
-        let capacity = capacity(figures, self.settings, &self.devices);
         InstanceType {
-            name: figures.name.clone(),
-            labels: labels(figures, self.settings, self.region, &mut self.names),
-            overhead: overhead(figures, self.settings, &capacity).total(),
-            capacity,
             offerings: price.map_or_else(Vec::new, |price| self.offerings(figures, price)),
+            ..self.types.instance_type(figures)
         }
     }
 
     fn offerings(&mut self, figures: &Figures, on_demand: NanoDollars) -> Vec<Offering> {
-        let available = fits_class(figures, self.settings);
+        let available = self.types.can_launch(figures);
         let mut offerings = Vec::with_capacity(2 * self.zones.len() * self.partitions.len());
         for zone in &self.zones {
             for partition in &self.partitions {
                 let mut offer = |labels: &Labels, price| {
                     let mut labels = labels.clone();
                     if let Some(partition) = partition {
-                        let key = self.names.text(PLACEMENT_GROUP_PARTITION);
+                        let key = self.types.names.text(PLACEMENT_GROUP_PARTITION);
                         labels.insert(key, partition.clone());
                     }
                     offerings.push(Offering {

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use joiner_model::{Name, keys};
 
+use crate::figures::Figures;
 use crate::names::Names;
 use crate::settings::ClassSettings;
-use crate::table::Figures;
 
 /// Id of the availability zone, the same in every account.
 pub(crate) const ZONE_ID: &str = "topology.k8s.aws/zone-id";
@@ -94,7 +94,7 @@ pub fn ec2_well_known() -> BTreeSet<Name> {
 pub(crate) fn labels(
     figures: &Figures,
     settings: &ClassSettings,
-    region: &'static str,
+    region: &str,
     names: &mut Names,
 ) -> BTreeMap<Name, Vec<Name>> {
     let mut labels = Builder {
@@ -105,7 +105,7 @@ pub(crate) fn labels(
         labels.names.text(keys::INSTANCE_TYPE),
         vec![figures.name.clone()],
     ));
-    labels.text(keys::ARCH, figures.arch);
+    labels.text(keys::ARCH, &figures.arch);
     labels.text(keys::REGION, region);
     match settings.ami_family.windows_build() {
         Some(build) => {
@@ -114,22 +114,22 @@ pub(crate) fn labels(
         }
         None => labels.text(keys::OS, "linux"),
     }
-    let (category, generation) = category_and_generation(figures.family);
+    let (category, generation) = category_and_generation(&figures.family);
     labels.text_if_any(CATEGORY, category);
     labels.text_if_any(GENERATION, generation);
-    labels.text(FAMILY, figures.family);
-    labels.text(SIZE, figures.size);
+    labels.text(FAMILY, &figures.family);
+    labels.text(SIZE, &figures.size);
     labels.flag(FLEX, figures.family.contains("-flex"));
     labels.number(CPU, figures.vcpus);
     labels.number(MEMORY, figures.memory_mib);
-    labels.text_if_any(CPU_MAKER, figures.cpu_maker);
+    labels.text_if_any(CPU_MAKER, &figures.cpu_maker);
     labels.number(CLOCK, figures.clock_mhz);
     labels.number_if_any(EBS_BANDWIDTH, figures.ebs_mbps);
     labels.number_if_any(NETWORK_BANDWIDTH, figures.network_mbps);
     if figures.nvme {
         labels.number(LOCAL_NVME, figures.local_disk_gb);
     }
-    labels.text(HYPERVISOR, figures.hypervisor);
+    labels.text(HYPERVISOR, &figures.hypervisor);
     labels.flag(ENCRYPTION, figures.encrypts_in_transit);
     labels.flag(NITRO_SANDBOX, figures.enclaves);
     labels.devices(figures);
@@ -150,12 +150,12 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn text(&mut self, key: &'static str, value: &'static str) {
+    fn text(&mut self, key: &'static str, value: &str) {
         let pair = (self.names.text(key), vec![self.names.text(value)]);
         self.pairs.push(pair);
     }
 
-    fn text_if_any(&mut self, key: &'static str, value: &'static str) {
+    fn text_if_any(&mut self, key: &'static str, value: &str) {
         if !value.is_empty() {
             self.text(key, value);
         }
@@ -179,21 +179,21 @@ impl Builder<'_> {
 
     fn devices(&mut self, figures: &Figures) {
         if let Some(gpu) = &figures.gpu {
-            self.text(GPU_NAME, gpu.name);
-            self.text(GPU_MAKER, gpu.maker);
+            self.text(GPU_NAME, &gpu.name);
+            self.text(GPU_MAKER, &gpu.maker);
             self.number(GPU_COUNT, gpu.count);
             self.number(GPU_MEMORY, gpu.memory_mib);
         }
         if let Some(chips) = &figures.accelerator {
-            self.text(ACCELERATOR_NAME, chips.name);
-            self.text(ACCELERATOR_MAKER, chips.maker);
+            self.text(ACCELERATOR_NAME, &chips.name);
+            self.text(ACCELERATOR_MAKER, &chips.maker);
             self.number(ACCELERATOR_COUNT, chips.count);
         }
     }
 }
 
 /// Letters at the start, and the first number after them; an infix such as `-6tb` is skipped.
-fn category_and_generation(family: &'static str) -> (&'static str, &'static str) {
+fn category_and_generation(family: &str) -> (&str, &str) {
     let letters = leading(family, |c| c.is_ascii_lowercase());
     let mut rest = &family[letters.len()..];
     if let Some(infix) = rest.strip_prefix('-') {
@@ -205,7 +205,7 @@ fn category_and_generation(family: &'static str) -> (&'static str, &'static str)
     (letters, leading(rest, |c| c.is_ascii_digit()))
 }
 
-fn leading(text: &'static str, belongs: impl Fn(char) -> bool) -> &'static str {
+fn leading(text: &str, belongs: impl Fn(char) -> bool) -> &str {
     let end = text.find(|c| !belongs(c)).unwrap_or(text.len());
     &text[..end]
 }

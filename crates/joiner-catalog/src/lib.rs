@@ -11,6 +11,7 @@
 mod capacity;
 mod class_fit;
 mod ec2;
+mod figures;
 mod kwok;
 mod labels;
 mod names;
@@ -22,7 +23,8 @@ mod settings;
 pub mod spot_model;
 mod table;
 
-pub use ec2::{Ec2Catalog, ec2, ec2_type};
+pub use ec2::{Ec2Catalog, TypeBuilder, ec2, ec2_figures, ec2_figures_of, ec2_prices, ec2_type};
+pub use figures::{Accelerator, Figures, Gpu};
 pub use kwok::{kwok_generic, kwok_rules, kwok_well_known};
 pub use labels::ec2_well_known;
 pub use overhead::Overhead;

@@ -6,17 +6,19 @@ use rustc_hash::FxHashMap;
 /// Texts handed out so far.
 #[derive(Default)]
 pub(crate) struct Names {
-    texts: FxHashMap<&'static str, Name>,
+    texts: FxHashMap<Name, Name>,
     numbers: FxHashMap<u64, Name>,
 }
 
 impl Names {
     /// The shared form of a text.
-    pub(crate) fn text(&mut self, text: &'static str) -> Name {
-        self.texts
-            .entry(text)
-            .or_insert_with(|| text.into())
-            .clone()
+    pub(crate) fn text(&mut self, text: &str) -> Name {
+        if let Some(known) = self.texts.get(text) {
+            return known.clone();
+        }
+        let name = Name::from(text);
+        self.texts.insert(name.clone(), name.clone());
+        name
     }
 
     /// The shared form of a number in decimal.

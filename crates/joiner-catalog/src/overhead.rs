@@ -4,8 +4,9 @@
 use joiner_model::{ResourceName, Resources};
 
 use crate::capacity::{GIB, MIB, pods, pods_by_interfaces};
+use crate::figures::Figures;
 use crate::settings::{ClassSettings, Threshold};
-use crate::table::{self, Figures};
+use crate::table;
 
 /// Free memory at which the kubelet evicts, unless the class says otherwise.
 const EVICTION_MEMORY: Threshold = Threshold::Bytes(100 * MIB);

@@ -105,8 +105,8 @@ impl Prices {
     }
 
     /// The on-demand price of a type, if it is sold.
-    pub(crate) fn get(&self, family: &'static str, size: &'static str) -> Option<NanoDollars> {
-        self.by_type.get(&(family, size)).copied()
+    pub(crate) fn get(&self, name: &str) -> Option<NanoDollars> {
+        self.by_type.get(&name.split_once('.')?).copied()
     }
 }
 

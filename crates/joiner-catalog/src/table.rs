@@ -2,79 +2,20 @@
 
 use std::sync::LazyLock;
 
-use joiner_model::{Name, NanoDollars};
+use joiner_model::NanoDollars;
+
+use crate::figures::{Accelerator, Figures, Gpu};
+use crate::names::Names;
 
 static TYPES: &str = include_str!("../data/types.tsv");
 static PRICES: &str = include_str!("../data/prices.tsv");
 
-/// What the table says about one instance type.
-#[derive(Debug)]
-pub(crate) struct Figures {
-    /// `m5.xlarge`.
-    pub(crate) name: Name,
-    /// The part of the name before the dot.
-    pub(crate) family: &'static str,
-    /// The part after it.
-    pub(crate) size: &'static str,
-    /// `amd64` or `arm64`.
-    pub(crate) arch: &'static str,
-    /// Empty when unknown.
-    pub(crate) cpu_maker: &'static str,
-    pub(crate) encrypts_in_transit: bool,
-    pub(crate) placement_cluster: bool,
-    pub(crate) placement_partition: bool,
-    pub(crate) placement_spread: bool,
-    pub(crate) on_demand: bool,
-    pub(crate) spot: bool,
-    pub(crate) vcpus: u64,
-    /// As advertised.
-    pub(crate) memory_mib: u64,
-    /// `nitro`, `xen`, or empty on bare metal.
-    pub(crate) hypervisor: &'static str,
-    pub(crate) clock_mhz: u64,
-    /// Network interfaces of each network card, the default card first.
-    pub(crate) enis: Vec<u64>,
-    pub(crate) ipv4_per_eni: u64,
-    /// Zero when the type cannot trunk.
-    pub(crate) branch_enis: u64,
-    /// Zero unless EBS-optimized by default.
-    pub(crate) ebs_mbps: u64,
-    /// Zero where only words are published.
-    pub(crate) network_mbps: u64,
-    pub(crate) enclaves: bool,
-    pub(crate) nested_virtualization: bool,
-    pub(crate) ena: bool,
-    pub(crate) nvme: bool,
-    pub(crate) efa: u64,
-    pub(crate) local_disk_gb: u64,
-    pub(crate) gpu: Option<Gpu>,
-    pub(crate) accelerator: Option<Accelerator>,
-}
-
-/// The GPUs of a type. Fractional GPUs have count zero.
-#[derive(Debug)]
-pub(crate) struct Gpu {
-    pub(crate) maker: &'static str,
-    pub(crate) name: &'static str,
-    pub(crate) count: u64,
-    /// Of each.
-    pub(crate) memory_mib: u64,
-}
-
-/// The machine-learning chips of a type.
-#[derive(Debug)]
-pub(crate) struct Accelerator {
-    pub(crate) maker: &'static str,
-    pub(crate) name: &'static str,
-    pub(crate) count: u64,
-    /// Zero for chips that are not Neuron devices.
-    pub(crate) neuron_cores: u64,
-}
-
 /// Every type of the table, by name.
 pub(crate) fn figures() -> &'static [Figures] {
     static FIGURES: LazyLock<Vec<Figures>> = LazyLock::new(|| {
-        let mut all: Vec<Figures> = sizes(TYPES).filter_map(|row| parse_type(&row)).collect();
+        let mut names = Names::default();
+        let rows = sizes(TYPES).filter_map(|row| parse_type(&row, &mut names));
+        let mut all: Vec<Figures> = rows.collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     });
@@ -132,7 +73,7 @@ fn sizes(table: &'static str) -> impl Iterator<Item = SizeRow> {
     })
 }
 
-fn parse_type(row: &SizeRow) -> Option<Figures> {
+fn parse_type(row: &SizeRow, names: &mut Names) -> Option<Figures> {
     let mut family = row.family_cells.split('\t').chain(std::iter::repeat(""));
     let mut size = row.cells.split('\t').chain(std::iter::repeat(""));
     let (arch, cpu_maker, family_flags) = (family.next()?, family.next()?, family.next()?);
@@ -160,10 +101,10 @@ fn parse_type(row: &SizeRow) -> Option<Figures> {
     let neuron_cores = number(size.next()?)?;
     Some(Figures {
         name: format!("{}.{}", row.family, row.size).into(),
-        family: row.family,
-        size: row.size,
-        arch,
-        cpu_maker,
+        family: names.text(row.family),
+        size: names.text(row.size),
+        arch: names.text(arch),
+        cpu_maker: names.text(cpu_maker),
         encrypts_in_transit: family_flags.contains('e'),
         placement_cluster: family_flags.contains('c'),
         placement_partition: family_flags.contains('p'),
@@ -172,7 +113,8 @@ fn parse_type(row: &SizeRow) -> Option<Figures> {
         spot: flags.contains('s'),
         vcpus,
         memory_mib,
-        hypervisor,
+        discovered_memory: None,
+        hypervisor: names.text(hypervisor),
         clock_mhz,
         enis,
         ipv4_per_eni,
@@ -186,14 +128,14 @@ fn parse_type(row: &SizeRow) -> Option<Figures> {
         efa,
         local_disk_gb,
         gpu: (!gpu_name.is_empty()).then_some(Gpu {
-            maker: gpu_maker,
-            name: gpu_name,
+            maker: names.text(gpu_maker),
+            name: names.text(gpu_name),
             count: gpu_count,
             memory_mib: gpu_memory_mib,
         }),
         accelerator: (!accelerator_name.is_empty()).then_some(Accelerator {
-            maker: accelerator_maker,
-            name: accelerator_name,
+            maker: names.text(accelerator_maker),
+            name: names.text(accelerator_name),
             count: accelerator_count,
             neuron_cores,
         }),
