@@ -10,6 +10,7 @@ pub mod conditions;
 pub mod crd;
 mod hash;
 pub mod labels;
+pub mod legacy;
 pub mod names;
 pub mod schema;
 pub mod structural;

@@ -5,9 +5,6 @@
 
 use std::time::Duration;
 
-use futures::future::BoxFuture;
-use joiner_runtime::Clock;
-
 use crate::controller::Failure;
 
 /// The pause after the first failure.
@@ -38,28 +35,8 @@ fn doubled((min, max): (Duration, Duration), failures: u32) -> Duration {
     min.saturating_mul(times).min(max)
 }
 
-/// Tries something again and again, with growing pauses, until it works. The last failure when it does not
-/// work so many times.
-pub async fn insist<'a, T, E>(
-    clock: &Clock,
-    tries: u32,
-    attempt: impl Fn() -> BoxFuture<'a, Result<T, E>>,
-) -> Result<T, E> {
-    for failures in 1..tries {
-        match attempt().await {
-            Ok(done) => return Ok(done),
-            Err(_) => clock.sleep(pause_after(failures)).await,
-        }
-    }
-    attempt().await
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    use futures::FutureExt as _;
-
     use super::*;
 
     #[test]
@@ -77,18 +54,5 @@ mod tests {
         assert_eq!(secs, [1, 2, 60]);
         let other = Failure::Other("no".to_owned());
         assert_eq!(pause_after_failure(&other, 1), PAUSE_MIN);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_fails_is_tried_so_often() {
-        let clock = Clock::system(1);
-        for (works_at, tries, outcome) in [(1, 3, Ok(1)), (3, 3, Ok(3)), (4, 3, Err(3))] {
-            let n = AtomicU32::new(0);
-            let attempt = || {
-                let n = n.fetch_add(1, Ordering::Relaxed) + 1;
-                std::future::ready(if n == works_at { Ok(n) } else { Err(n) }).boxed()
-            };
-            assert_eq!(insist(&clock, tries, attempt).await, outcome);
-        }
     }
 }

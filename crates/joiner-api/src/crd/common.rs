@@ -56,7 +56,8 @@ pub(super) fn overlay_requirements() -> Field {
     .atomic()
 }
 
-const COMPARISON_RULE: (&str, &str) = (
+/// Comparisons need one number.
+pub(super) const COMPARISON_RULE: (&str, &str) = (
     "!(self.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || \
      (has(self.values) && size(self.values) == 1 && int(self.values[0]) >= 0)",
     "the operators Gt, Lt, Gte and Lte need exactly one value, a whole number that is not negative",

@@ -17,62 +17,67 @@ const SIGNALS: &[&str] = &[
     "pid.available",
 ];
 
+/// Settings of the kubelet in a node class.
 pub(super) fn kubelet() -> Field {
-    object("Settings of the kubelet. Fields that are not listed here are passed on unchecked.")
-        .with("x-kubernetes-preserve-unknown-fields", true)
-        .field(
-            "clusterDNS",
-            list("Addresses of the cluster's DNS.", string("An IP address.")),
-        )
-        .field(
-            "maxPods",
-            int_or_string("Most pods on a node: a number, or an expression over the type.")
-                .at_least(0),
-        )
-        .field("podsPerCore", int32("Most pods per processor.").at_least(0))
-        .field(
-            "systemReserved",
-            reserved("Kept for daemons of the system."),
-        )
-        .field("kubeReserved", reserved("Kept for daemons of Kubernetes."))
-        .field(
-            "evictionHard",
-            eviction("Thresholds at which pods go without notice."),
-        )
-        .field(
-            "evictionSoft",
-            eviction("Thresholds at which pods go with notice."),
-        )
-        .field(
-            "evictionSoftGracePeriod",
-            eviction("The notice for each soft threshold."),
-        )
-        .field(
-            "evictionMaxPodGracePeriod",
-            int32("Longest notice for a pod, in seconds."),
-        )
-        .field(
-            "imageGCHighThresholdPercent",
-            int32("Disk usage at which images are collected.").range(0, 100),
-        )
-        .field(
-            "imageGCLowThresholdPercent",
-            int32("Disk usage down to which images are collected.").range(0, 100),
-        )
-        .field("cpuCFSQuota", boolean("Whether CPU limits are enforced."))
-        .rule(
-            "!has(self.imageGCHighThresholdPercent) || !has(self.imageGCLowThresholdPercent) || \
+    let description =
+        "Settings of the kubelet. Fields that are not listed here are passed on unchecked.";
+    settings(object(description).with("x-kubernetes-preserve-unknown-fields", true))
+}
+
+/// Adds the settings that every version has.
+pub(super) fn settings(base: Field) -> Field {
+    base.field(
+        "clusterDNS",
+        list("Addresses of the cluster's DNS.", string("An IP address.")),
+    )
+    .field(
+        "maxPods",
+        int_or_string("Most pods on a node: a number, or an expression over the type.").at_least(0),
+    )
+    .field("podsPerCore", int32("Most pods per processor.").at_least(0))
+    .field(
+        "systemReserved",
+        reserved("Kept for daemons of the system."),
+    )
+    .field("kubeReserved", reserved("Kept for daemons of Kubernetes."))
+    .field(
+        "evictionHard",
+        eviction("Thresholds at which pods go without notice."),
+    )
+    .field(
+        "evictionSoft",
+        eviction("Thresholds at which pods go with notice."),
+    )
+    .field(
+        "evictionSoftGracePeriod",
+        eviction("The notice for each soft threshold."),
+    )
+    .field(
+        "evictionMaxPodGracePeriod",
+        int32("Longest notice for a pod, in seconds."),
+    )
+    .field(
+        "imageGCHighThresholdPercent",
+        int32("Disk usage at which images are collected.").range(0, 100),
+    )
+    .field(
+        "imageGCLowThresholdPercent",
+        int32("Disk usage down to which images are collected.").range(0, 100),
+    )
+    .field("cpuCFSQuota", boolean("Whether CPU limits are enforced."))
+    .rule(
+        "!has(self.imageGCHighThresholdPercent) || !has(self.imageGCLowThresholdPercent) || \
              self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent",
-            "imageGCHighThresholdPercent must be above imageGCLowThresholdPercent",
-        )
-        .rule(
-            covers("evictionSoft", "evictionSoftGracePeriod"),
-            "every evictionSoft signal needs an evictionSoftGracePeriod",
-        )
-        .rule(
-            covers("evictionSoftGracePeriod", "evictionSoft"),
-            "every evictionSoftGracePeriod signal needs an evictionSoft threshold",
-        )
+        "imageGCHighThresholdPercent must be above imageGCLowThresholdPercent",
+    )
+    .rule(
+        covers("evictionSoft", "evictionSoftGracePeriod"),
+        "every evictionSoft signal needs an evictionSoftGracePeriod",
+    )
+    .rule(
+        covers("evictionSoftGracePeriod", "evictionSoft"),
+        "every evictionSoftGracePeriod signal needs an evictionSoft threshold",
+    )
 }
 
 /// Every key of one map is a key of the other.

@@ -11,8 +11,8 @@ use super::{Column, Definition};
 use crate::types::{AmiFamily, InterfaceType, VolumeType};
 use serde_json::json;
 
-/// Tags that are ours to set.
-const OWN_TAGS: &[&str] = &[
+/// Tags that the controller sets.
+const CONTROLLER_TAGS: &[&str] = &[
     "eks:eks-cluster-name",
     "karpenter.sh/nodepool",
     "karpenter.sh/nodeclaim",
@@ -74,7 +74,7 @@ fn spec() -> Field {
             "instanceProfile",
             string("Instance profile that exists already.").not_empty(),
         )
-        .field("tags", tags())
+        .field("tags", tags(CONTROLLER_TAGS))
         .field("kubelet", kubelet());
     with_hardware(base)
         .rule(
@@ -105,7 +105,7 @@ fn with_hardware(base: Field) -> Field {
             "detailedMonitoring",
             boolean("Whether metrics come every minute."),
         )
-        .field("metadataOptions", metadata_options())
+        .field("metadataOptions", metadata_options(1))
         .field("connectionTracking", connection_tracking())
         .field("context", string("Passed on to the fleet request."))
         .field(
@@ -117,14 +117,15 @@ fn with_hardware(base: Field) -> Field {
         )
 }
 
-fn tags() -> Field {
+/// Tags of what is created, without those that the controller sets.
+pub(super) fn tags(reserved: &[&str]) -> Field {
     let field = string_map("Tags for everything that is created.")
         .rule("!('' in self)", "tags need a key")
         .rule(
             "self.all(k, !k.startsWith('kubernetes.io/cluster'))",
             "tags that start with kubernetes.io/cluster are set by the controller",
         );
-    OWN_TAGS.iter().fold(field, |field, tag| {
+    reserved.iter().fold(field, |field, tag| {
         field.rule(
             format!("!('{tag}' in self)"),
             format!("the tag {tag} is set by the controller"),
@@ -209,7 +210,8 @@ fn network_interfaces() -> Field {
         )
 }
 
-fn metadata_options() -> Field {
+/// Access to the metadata service, with the number of hops that it has by default.
+pub(super) fn metadata_options(hops: i64) -> Field {
     let toggle = |description: &str| string(description).one_of(&["enabled", "disabled"]);
     object("Access to the instance metadata service.")
         .field(
@@ -224,7 +226,7 @@ fn metadata_options() -> Field {
             "httpPutResponseHopLimit",
             int64("How far its answers travel; 1 keeps them from pods.")
                 .range(1, 64)
-                .default(json!(1)),
+                .default(json!(hops)),
         )
         .field(
             "httpTokens",
@@ -235,7 +237,7 @@ fn metadata_options() -> Field {
         .default(json!({
             "httpEndpoint": "enabled",
             "httpProtocolIPv6": "disabled",
-            "httpPutResponseHopLimit": 1,
+            "httpPutResponseHopLimit": hops,
             "httpTokens": "required",
         }))
 }

@@ -16,9 +16,11 @@ const ALIAS_FAMILIES: &[&str] = &[
     "windows2025",
 ];
 
-const TERMS_MAX: u64 = 30;
+/// Most terms of a selector.
+pub(super) const TERMS_MAX: u64 = 30;
 
-fn tags() -> Field {
+/// Tags of a selector.
+pub(super) fn tags() -> Field {
     string_map("Tags that all must be there. The value * stands for any value.")
         .max_entries(20)
         .rule(
@@ -27,7 +29,8 @@ fn tags() -> Field {
         )
 }
 
-fn needs_one_of(fields: &[&str]) -> (String, String) {
+/// Every term says something.
+pub(super) fn needs_one_of(fields: &[&str]) -> (String, String) {
     let any = fields
         .iter()
         .map(|field| format!("has(x.{field})"))

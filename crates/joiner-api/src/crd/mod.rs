@@ -12,6 +12,7 @@ mod ec2_selectors;
 mod ec2_status;
 mod keys;
 mod kwok_node_class;
+pub(crate) mod legacy;
 mod node_claim;
 mod node_overlay;
 mod node_pool;

@@ -82,7 +82,8 @@ fn spec() -> Field {
         )
 }
 
-fn status() -> Field {
+/// What became of a claim.
+pub(super) fn status() -> Field {
     object("What became of the wish.")
         .field("nodeName", string("Name of the node."))
         .field(

@@ -172,7 +172,8 @@ fn budget() -> Field {
         )
 }
 
-fn status() -> Field {
+/// What is known of a pool.
+pub(super) fn status() -> Field {
     object("What is known of the pool.")
         .field(
             "resources",

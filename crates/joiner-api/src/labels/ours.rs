@@ -114,6 +114,10 @@ pub const MEMORY_USAGE: &str = "joiner.dev/memory-usage";
 pub const SIMULATED_INSTANCE: &str = "joiner.dev/simulated-instance";
 /// The node of a simulated machine.
 pub const SIMULATED: &str = "joiner.dev/simulated";
+/// What a v1beta1 object has lost of its v1 fields.
+pub const V1_FIELDS: &str = "joiner.dev/v1-fields";
+/// What a v1 object has lost of its v1beta1 fields.
+pub const V1BETA1_FIELDS: &str = "joiner.dev/v1beta1-fields";
 /// Where the autoscaler of a sandbox answers.
 pub const CONTROLLER: &str = "joiner.dev/controller";
 /// Who makes volumes in a sandbox.
@@ -255,6 +259,26 @@ pub const KEYS: &[OwnKey] = &[
         values: "JSON",
         writer: Writer::Controllers,
         wrong: "the surge is over, and the annotation is removed",
+    },
+    OwnKey {
+        key: V1_FIELDS,
+        what: What::Annotation,
+        on: "NodePools, NodeClaims and EC2NodeClasses read as v1beta1",
+        meaning: "Fields of v1 that v1beta1 has no place for, so that writing the object as v1beta1 \
+            keeps them.",
+        values: "JSON",
+        writer: Writer::Controllers,
+        wrong: "a write as v1beta1 loses these fields",
+    },
+    OwnKey {
+        key: V1BETA1_FIELDS,
+        what: What::Annotation,
+        on: "NodePools, NodeClaims and EC2NodeClasses written as v1beta1",
+        meaning: "Fields of v1beta1 that v1 has no place for, so that reading the object as v1beta1 \
+            shows them.",
+        values: "JSON",
+        writer: Writer::Controllers,
+        wrong: "reading the object as v1beta1 shows it without these fields",
     },
     OwnKey {
         key: IN_TURN,

@@ -9,6 +9,7 @@ mod core_others;
 mod core_pools_and_claims;
 mod core_requirements;
 mod crds;
+mod legacy;
 mod round_trip;
 mod runtime_validation;
 mod schema_walker;
