@@ -74,6 +74,12 @@ impl Quantity {
         saturated(away(self.nanos, NANO))
     }
 
+    /// The family of suffixes that it is written in.
+    #[must_use]
+    pub const fn suffixes(self) -> Suffixes {
+        self.suffixes
+    }
+
     /// Both together, in the first one's suffixes.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {

@@ -144,8 +144,9 @@ impl Replay {
         tick: i64,
         now: Timestamp,
     ) -> Result<Recommended, FieldError> {
-        let vpas = vec![(self.vpa.clone(), self.selector.clone())];
-        self.cluster.set_vpas(vpas);
+        let is_mine = self.vpa.is_for(&self.settings.name);
+        let vpas = || is_mine.then(|| (self.vpa.clone(), self.selector.clone()));
+        self.cluster.set_vpas(vpas().into_iter().collect());
         if self.begins {
             for (name, status) in &self.checkpoints {
                 let aggregate = Aggregate::of_checkpoint(status, &self.settings, now)?;
@@ -165,12 +166,10 @@ impl Replay {
             self.cluster.add_oom(&oom, now);
         }
         let recommended = self.cluster.recommend(&self.id, now);
-        let recommended = recommended.unwrap_or(Recommended {
-            containers: Vec::new(),
-            has_pods: false,
-        });
-        conditions(&mut self.conditions, &recommended, now);
-        Ok(recommended)
+        if let Some(recommended) = &recommended {
+            conditions(&mut self.conditions, recommended, now);
+        }
+        Ok(recommended.unwrap_or_default())
     }
 
     fn measure(

@@ -59,7 +59,7 @@ pub struct Usage {
 }
 
 /// What a pass came to for one VPA.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recommended {
     /// What is recommended, by container.
     pub containers: Vec<ContainerRecommendation>,
@@ -73,7 +73,10 @@ pub struct Cluster {
     settings: Settings,
     kinds: Vec<(String, Labels)>,
     kind_of: BTreeMap<(String, Labels), Kind>,
-    n_pods: Vec<usize>,
+    /// Pods of each kind.
+    members: Vec<Vec<Id>>,
+    /// Numbers that no kind has any more.
+    free: Vec<Kind>,
     pods: BTreeMap<Id, Known>,
     aggregates: BTreeMap<(Kind, String), Aggregate>,
     vpas: BTreeMap<Id, Watched>,
@@ -116,12 +119,15 @@ impl Cluster {
                     }
                 }
             };
-            for (name, aggregate) in &mut watched.initial {
-                instruct(aggregate, &watched.vpa, name, &self.settings);
-            }
-            for ((kind, name), aggregate) in &mut self.aggregates {
-                if watched.kinds.contains(kind) {
+            // Without the gate all of them follow the settings, as they did from the beginning.
+            if self.settings.per_vpa {
+                for (name, aggregate) in &mut watched.initial {
                     instruct(aggregate, &watched.vpa, name, &self.settings);
+                }
+                for kind in &watched.kinds {
+                    for (name, aggregate) in of_kind(&mut self.aggregates, *kind) {
+                        instruct(aggregate, &watched.vpa, name, &self.settings);
+                    }
                 }
             }
             self.vpas.insert(id, watched);
@@ -138,11 +144,11 @@ impl Cluster {
     /// Follows the pods: these and no others.
     pub fn set_pods<'p>(&mut self, pods: impl IntoIterator<Item = &'p Pod>, now: Timestamp) {
         let mut old = std::mem::take(&mut self.pods);
-        self.n_pods.fill(0);
+        self.members.iter_mut().for_each(Vec::clear);
         for pod in pods {
             let id = (pod.namespace.clone(), pod.name.clone());
             let kind = self.kind(pod);
-            self.n_pods[kind] += 1;
+            self.members[kind].push(id.clone());
             let mut known = old.remove(&id).unwrap_or_else(|| Known {
                 kind,
                 containers: BTreeMap::new(),
@@ -164,14 +170,22 @@ impl Cluster {
         if let Some(kind) = self.kind_of.get(&key) {
             return *kind;
         }
-        let kind = self.kinds.len();
-        for watched in self.vpas.values_mut() {
-            if watched.vpa.namespace == pod.namespace && watched.selector.matches(&pod.labels) {
+        let kind = self.free.pop().unwrap_or(self.kinds.len());
+        let start = (pod.namespace.clone(), String::new());
+        for ((namespace, _), watched) in self.vpas.range_mut(start..) {
+            if *namespace != pod.namespace {
+                break;
+            }
+            if watched.selector.matches(&pod.labels) {
                 watched.kinds.insert(kind);
             }
         }
-        self.kinds.push(key.clone());
-        self.n_pods.push(0);
+        if kind == self.kinds.len() {
+            self.kinds.push(key.clone());
+            self.members.push(Vec::new());
+        } else {
+            self.kinds[kind].clone_from(&key);
+        }
         self.kind_of.insert(key, kind);
         kind
     }
@@ -240,8 +254,7 @@ impl Cluster {
             sum.merge(aggregate);
         };
         for kind in &watched.kinds {
-            let all = (*kind, String::new())..(*kind + 1, String::new());
-            for ((_, name), aggregate) in self.aggregates.range_mut(all) {
+            for (name, aggregate) in of_kind(&mut self.aggregates, *kind) {
                 merge(name, aggregate);
             }
         }
@@ -255,7 +268,10 @@ impl Cluster {
     pub fn recommend(&mut self, id: &Id, now: Timestamp) -> Option<Recommended> {
         let aggregates = self.by_container(id, now);
         let watched = self.vpas.get(id)?;
-        let has_pods = watched.kinds.iter().any(|kind| self.n_pods[*kind] > 0);
+        let has_pods = watched
+            .kinds
+            .iter()
+            .any(|kind| !self.members[*kind].is_empty());
         Some(Recommended {
             containers: recommend(&watched.vpa, &aggregates, &self.settings),
             has_pods,
@@ -297,7 +313,34 @@ impl Cluster {
             let is_used = used.contains(&(*kind, name.as_str()));
             (is_used || !aggregate.is_empty()) && !aggregate.is_expired(now)
         });
+        self.forget_kinds();
     }
+
+    /// Forgets kinds of pods of which there are none and nothing is known.
+    fn forget_kinds(&mut self) {
+        for kind in 0..self.kinds.len() {
+            let is_known = of_kind(&mut self.aggregates, kind).next().is_some();
+            let number = self.kind_of.get(&self.kinds[kind]);
+            if is_known || !self.members[kind].is_empty() || number != Some(&kind) {
+                continue;
+            }
+            self.kind_of.remove(&self.kinds[kind]);
+            self.free.push(kind);
+            for watched in self.vpas.values_mut() {
+                watched.kinds.remove(&kind);
+            }
+        }
+    }
+}
+
+/// What is known of the containers of pods of one kind, by their names.
+fn of_kind(
+    aggregates: &mut BTreeMap<(Kind, String), Aggregate>,
+    kind: Kind,
+) -> impl Iterator<Item = (&String, &mut Aggregate)> {
+    let all = (kind, String::new())..(kind + 1, String::new());
+    let found = aggregates.range_mut(all);
+    found.map(|((_, name), aggregate)| (name, aggregate))
 }
 
 /// Tells an aggregate what a VPA says about collecting peaks of memory.

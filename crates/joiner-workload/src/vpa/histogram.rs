@@ -49,7 +49,7 @@ impl Histogram {
     }
 
     /// Where a bucket begins.
-    fn start(&self, bucket: usize) -> f64 {
+    pub(super) fn start(&self, bucket: usize) -> f64 {
         if bucket == 0 {
             return 0.0;
         }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::amounts::{Resource, Resources};
 use super::spec::quantities;
 use crate::part::{FieldError, Part};
-use crate::quantity::{Quantity, Suffixes};
+use crate::quantity::Quantity;
 
 /// What the LimitRanges of a namespace say together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,10 +91,10 @@ pub(super) fn proportion(
     let up = i128::from(rounding == Rounding::Up && product.rem_euclid(by) != 0);
     let scaled = i64::try_from(product.div_euclid(by) + up);
     let (whole, overflows) = (scaled.unwrap_or(i64::MAX), scaled.is_err());
+    let suffixes = amount.suffixes();
     let quantity = match resource {
-        Resource::Cpu => Quantity::of_millis(whole, Suffixes::Decimal),
-        Resource::Memory if overflows => Quantity::of_millis(whole, Suffixes::Binary),
-        Resource::Memory => Quantity::of_units(whole, Suffixes::Binary),
+        Resource::Memory if !overflows => Quantity::of_units(whole, suffixes),
+        Resource::Cpu | Resource::Memory => Quantity::of_millis(whole, suffixes),
     };
     (quantity, overflows)
 }

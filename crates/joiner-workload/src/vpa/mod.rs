@@ -2,7 +2,7 @@
 //!
 //! One module per question, in the order in which a pass of the recommender meets them:
 //!
-//! 1. `spec`, `pod`: what do VPAs ask for, and what do pods request?
+//! 1. `spec`, `rules`, `pod`: what do VPAs ask for, are they allowed to, and what do pods request?
 //! 2. `oom`: where did memory run out?
 //! 3. `container`, `aggregate`, `histogram`: which samples count, and how much was used how often?
 //! 4. `cluster`: which VPA is about which containers?
@@ -29,8 +29,11 @@ mod pod;
 mod policy;
 mod recommend;
 mod resize;
+mod rules;
 mod settings;
 mod spec;
+#[cfg(test)]
+mod tests;
 mod updater;
 
 pub use aggregate::Aggregate;
@@ -44,6 +47,7 @@ pub use oom::{ContainerStatus, Doing, Ended, Oom, of_eviction};
 pub use pod::{Pod, PodCondition, PodContainer};
 pub use recommend::recommend;
 pub use resize::{Resized, completed, resized};
+pub use rules::{VpaGates, complaints, fill_in};
 pub use settings::{Aggregation, ResourceSettings, Settings};
 pub use spec::{
     Boost, BoostBy, Collecting, ContainerPolicy, ContainerRecommendation, Requirement, UpdateMode,

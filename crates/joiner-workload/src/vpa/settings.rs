@@ -70,6 +70,8 @@ pub struct Settings {
     pub humanize_memory: bool,
     /// Whether CPU may be rounded up to whole cores where an annotation says so.
     pub integer_cpu: bool,
+    /// The name by which VPAs choose this recommender.
+    pub name: String,
     /// Whether VPAs may say how peaks of memory are collected.
     pub per_vpa: bool,
 }
@@ -99,6 +101,7 @@ impl Default for Settings {
             max_allowed: Resources::new(),
             humanize_memory: false,
             integer_cpu: false,
+            name: "default".to_owned(),
             per_vpa: false,
         }
     }
@@ -147,6 +150,7 @@ impl Settings {
             "memory-aggregation-interval-count" => self.aggregation.n_intervals = whole()?,
             "oom-bump-up-ratio" => self.aggregation.oom_ratio = float()?,
             "oom-min-bump-up-bytes" => self.aggregation.oom_min = float()?,
+            "recommender-name" => value.some_text()?.clone_into(&mut self.name),
             "humanize-memory" => self.humanize_memory = value.boolean()? == Some(true),
             "cpu-integer-post-processor-enabled" => {
                 self.integer_cpu = value.boolean()? == Some(true);

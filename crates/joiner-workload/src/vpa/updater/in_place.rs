@@ -106,9 +106,8 @@ pub(super) fn decide(
     if tried.is_some() && !is_lower {
         return InPlace::Infeasible;
     }
-    if is_lower {
-        memory.infeasible.remove(&pod.name);
-    } else if let Some(condition) = resize(pod) {
+    // What the pod says is about the larger size.
+    if let Some(condition) = resize(pod).filter(|_| !is_lower) {
         return if in_place_only {
             match condition.reason.as_str() {
                 "Infeasible" | "Error" => InPlace::Infeasible,

@@ -158,6 +158,7 @@ impl<'a> Round<'a> {
             (Some(group), true, true) => {
                 group.resize(pod);
                 self.memory.since.insert(pod.name.clone(), self.now);
+                self.memory.infeasible.remove(&pod.name);
             }
             (Some(group), true, false) => group.evict(pod),
             (_, false, true) => self.fall_back(place),
